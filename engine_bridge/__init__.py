@@ -1,0 +1,1 @@
+"""Stages: pipelines, the StageRuntime, the zygote, channels and stage clients."""

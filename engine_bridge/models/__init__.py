@@ -1,0 +1,1 @@
+"""The bundled models: catalogue, download, preparation, cache."""

@@ -1,0 +1,1 @@
+"""The omni command: settings, validation, the composition root and the terminal."""

@@ -1,0 +1,1 @@
+"""One module per command; each is a translator from flags to one call."""

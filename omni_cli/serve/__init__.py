@@ -1,0 +1,1 @@
+"""The composition root of omni serve: settings, validation, and the wiring of the parts."""

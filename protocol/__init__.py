@@ -1,0 +1,1 @@
+"""Sans-IO wire codecs (standard library, msgspec and numpy only)."""

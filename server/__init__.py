@@ -1,0 +1,1 @@
+"""The frontends: routes, adapters onto vLLM's serving classes, errors as HTTP."""
