@@ -1,0 +1,62 @@
+"""What validation finds. All of it is shown at once, one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine_bridge.errors import ModelError, UsageError
+
+__all__ = ["ENV_PREFIX", "Origin", "Problem", "flag_name", "variable_name"]
+
+Origin = Literal["flag", "environment", "pipeline", "default"]
+
+ENV_PREFIX = "OMNI_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that keeps a run from starting.
+
+    Attributes:
+        subject: The flag, variable, argument, file or package at fault, as the user spells it.
+        value: What was given, or None if the point is that nothing was given.
+        origin: Where the value comes from.
+        reason: Why it cannot be used; no full stop.
+        way_out: What to do instead; no full stop. May be empty.
+    """
+
+    subject: str
+    value: object | None
+    origin: Origin
+    reason: str
+    way_out: str = ""
+
+    def __str__(self) -> str:
+        return str(UsageError(self.subject, self.value, self.reason, self.way_out))
+
+    @classmethod
+    def of(cls, error: UsageError | ModelError, origin: Origin) -> Problem:
+        """Carry over what another part has found."""
+        subject, value = (
+            (f"model {error.model}", None)
+            if isinstance(error, ModelError)
+            else (error.subject, error.value)
+        )
+        return cls(
+            subject=subject,
+            value=value,
+            origin=origin,
+            reason=error.reason,
+            way_out=error.way_out,
+        )
+
+
+def flag_name(field: str) -> str:
+    """The flag of a field: ``ready_timeout_s`` is ``--ready-timeout``; ``target`` is TARGET."""
+    return "TARGET" if field == "target" else f"--{field.removesuffix('_s').replace('_', '-')}"
+
+
+def variable_name(field: str) -> str:
+    """The environment variable of a field: ``ready_timeout_s`` is ``OMNI_READY_TIMEOUT``."""
+    return f"{ENV_PREFIX}{field.removesuffix('_s').upper()}"
