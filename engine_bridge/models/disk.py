@@ -50,7 +50,7 @@ def require_free(model: str, folder: Path, needed_bytes: int) -> None:
 
 @contextmanager
 def disk_errors(model: str, folder: Path) -> Iterator[None]:
-    """Turn what the file system refuses inside the block into a ModelError that names ``folder``."""
+    """Turn what the file system refuses inside the block into a ModelError."""
     try:
         yield
     except OSError as error:

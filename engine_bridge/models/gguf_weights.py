@@ -66,15 +66,16 @@ class GgufFile:
 
     def __init__(self, path: Path) -> None:
         self._reader = GGUFReader(path)
-        self.tensors: dict[str, ReaderTensor] = {tensor.name: tensor for tensor in
-        self._reader.tensors}
+        self.tensors: dict[str, ReaderTensor] = {
+            tensor.name: tensor for tensor in self._reader.tensors
+        }
 
-    def get(self, key: str) -> Any:  # noqa: ANN401 - the file decides what a value is
+    def get(self, key: str) -> Any:
         """Return a value of the file's metadata, or None."""
         field = self._reader.get_field(key)
         return None if field is None else field.contents()
 
-    def require(self, key: str) -> Any:  # noqa: ANN401 - as above
+    def require(self, key: str) -> Any:
         """Return a value of the file's metadata.
 
         Raises:
@@ -141,7 +142,8 @@ class LlamaShape:
         """Return the Hugging Face name for each tensor that the file must have."""
         names = dict(OUTER_TENSORS)
         for layer in range(self.layers):
-            names |= {f"blk.{layer}.{ours}": f"model.layers.{layer}.{hf}" for ours, hf in LAYER_TENSORS.items()}
+            for ours, theirs in LAYER_TENSORS.items():
+                names[f"blk.{layer}.{ours}"] = f"model.layers.{layer}.{theirs}"
         if not self.tied:
             names[OUTPUT_TENSOR[0]] = OUTPUT_TENSOR[1]
         return names
@@ -181,8 +183,9 @@ def generation_config(file: GgufFile) -> dict[str, object]:
     return {key: int(value) for key, value in ids.items() if value is not None}
 
 
-def write_weights(file: GgufFile, shape: LlamaShape, path: Path, tick: Callable[[int], None]) ->
-None:
+def write_weights(
+    file: GgufFile, shape: LlamaShape, path: Path, tick: Callable[[int], None]
+) -> None:
     """Write all tensors to a new safetensors file.
 
     Args:
@@ -226,7 +229,8 @@ def _header(file: GgufFile, names: dict[str, str]) -> bytes:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for name, hf_name in names.items():
-        shape = [int(size) for size in reversed(file.tensors[name].shape)]  # GGUF names the fastest axis first
+        # GGUF names the fastest axis first.
+        shape = [int(size) for size in reversed(file.tensors[name].shape)]
         end = offset + int(np.prod(shape)) * BFLOAT16_BYTES
         header[hf_name] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, end]}
         offset = end
@@ -236,7 +240,7 @@ def _header(file: GgufFile, names: dict[str, str]) -> bytes:
 
 
 def _permuted_heads(name: str, shape: LlamaShape) -> int | None:
-    """Return the number of heads of a projection whose rows are permuted, None for any other tensor."""
+    """Return the heads of a projection whose rows are permuted, None for any other tensor."""
     if name.endswith("attn_q.weight"):
         return shape.heads
     if name.endswith("attn_k.weight"):
@@ -257,8 +261,9 @@ def _pieces(tensor: ReaderTensor, permuted_heads: int | None) -> Iterator[NDArra
 
 def _dequantise(tensor: ReaderTensor, data: NDArray[Any]) -> NDArray[np.float32]:
     try:
-        values: NDArray[np.float32] = dequantize(data, tensor.tensor_type).astype(np.float32,
-            copy=False)
+        values: NDArray[np.float32] = dequantize(data, tensor.tensor_type).astype(
+            np.float32, copy=False
+        )
     except NotImplementedError:
         kind = tensor.tensor_type.name
         raise ValueError(f"tensor {tensor.name} has the unknown quantisation {kind}") from None
@@ -266,7 +271,7 @@ def _dequantise(tensor: ReaderTensor, data: NDArray[Any]) -> NDArray[np.float32]
 
 
 def _unpermute(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
-    """(heads * pairs * 2, columns) with pairs side by side -> each head's first halves, then its second halves."""
+    """Rows (heads, pairs, 2) -> rows (heads, 2, pairs)."""
     pairs = rows.shape[0] // heads // 2
     return rows.reshape(heads, pairs, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
 

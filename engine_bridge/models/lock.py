@@ -1,7 +1,8 @@
 """A lock between processes, on one file.
 
 The kernel drops it with the last of its owner's file descriptors, so a killed owner leaves no lock
-behind. The file itself stays: removing it would let two processes hold "the" lock at once, each on its own file.
+behind. The file itself stays: removing it would let two processes hold "the" lock at once, each on
+its own file.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def locked(path: Path, deadline: Deadline, on_wait: Callable[[], None]) -> Itera
             if deadline.remaining() <= 0:
                 raise ModelError(
                     deadline.model,
-                    f"another process{_owner(handle)} has been preparing or removing it for more than"
-                    f" {deadline.seconds:g} s",
+                    f"another process{_owner(handle)} has been preparing or removing it for more"
+                    f" than {deadline.seconds:g} s",
                     "wait for it, or end it, and try again",
                     retryable=True,
                 )

@@ -99,7 +99,7 @@ class ModelStore:
         return [found for name in names if (found := self._installed(name))]
 
     def find(self, name: str) -> Path | None:
-        """Return the folder of a complete model, ready for vLLM, or None. Touches the disk only to look."""
+        """Return the folder of a complete model, ready for vLLM, or None; changes nothing."""
         found = self._installed(name)
         return found.path if found else None
 
@@ -188,7 +188,7 @@ class ModelStore:
         return True
 
     def _remove_hidden(self, name: str) -> None:
-        """Remove what is hidden under that name: all of it is ours, or a dead process's. The lock is held."""
+        """Remove what is hidden under that name. The lock is held: it is stale or ours."""
         pattern = re.compile(rf"\.{re.escape(name)}\.\d+\.[0-9a-f]{{8}}")
         for path in self.folder.iterdir():
             if pattern.fullmatch(path.name):
