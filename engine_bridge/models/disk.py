@@ -53,6 +53,8 @@ def disk_errors(model: str, folder: Path) -> Iterator[None]:
     """Turn what the file system refuses inside the block into a ModelError."""
     try:
         yield
+    except BrokenPipeError:  # whoever watched the progress has left
+        raise
     except OSError as error:
         cause = error.strerror or str(error)
         if error.errno in FULL_DISK_ERRNOS:
