@@ -8,8 +8,8 @@
     ├── ClientError           a server that cannot be reached, or that refused a client command
     └── ChannelClosed         a channel that its other side, or this one, has closed
 
-An exception keeps its facts as fields and writes its sentence in ``__str__``. The class says which exit code the
-command ends with and whether trying again can help.
+An exception keeps its facts as fields and writes its sentence in ``__str__``. The class says which
+exit code the command ends with and whether trying again can help.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class UsageError(OmniError):
 
     exit_code = 2
 
-    def __init__(
-        self, subject: str, value: object | None, reason: str, way_out: str = ""
-    ) -> None:
+    def __init__(self, subject: str, value: object | None, reason: str, way_out: str = "") -> None:
         super().__init__(subject, value, reason, way_out)
         self.subject = subject
         self.value = value

@@ -1,4 +1,6 @@
-"""What a run is made of: the frozen result of settings and validation, and all that the StageRuntime is told."""
+"""What a run is made of: the frozen result of settings and validation, and all that the
+StageRuntime is told.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ class StagePlan:
         name: Unique within the run; letters, digits, ``-`` and ``_``.
         model: As the user named it (a catalogue name, a Hugging Face id or a folder).
         model_path: What vLLM loads: a folder, or a Hugging Face id.
-        served_names: Names by which requests select the stage; the first is the canonical one. Never empty.
-        vllm_args: vLLM's own engine and frontend arguments by destination (``max_model_len``), JSON values, without
-            ``model`` and ``served_model_name``.
-        executor: ``uni`` runs the worker inside the engine process, ``mp`` in processes of their own.
+        served_names: Names by which requests select the stage; the first is the canonical one.
+            Never empty.
+        vllm_args: vLLM's own engine and frontend arguments by destination (``max_model_len``), JSON
+            values, without ``model`` and ``served_model_name``.
+        executor: ``uni`` runs the worker inside the engine process, ``mp`` in processes of their
+            own.
         threads: OpenMP threads of the stage's worker, at least 1.
     """
 
@@ -40,7 +44,8 @@ class RuntimePlan:
     Attributes:
         stages: At least one, with unique names and disjoint served names.
         api_server_count: Number of frontends, at least 1.
-        start_method: ``fork`` takes every child from the zygote, ``spawn`` starts a fresh interpreter for each.
+        start_method: ``fork`` takes every child from the zygote, ``spawn`` starts a fresh
+            interpreter for each.
         ready_timeout_s: A child that is not ready by then has failed to start.
         stop_timeout_s: From SIGTERM to SIGKILL, per child.
     """

@@ -48,7 +48,9 @@ class RuntimeStatus(msgspec.Struct, frozen=True, kw_only=True):
         return not self.waiting_for()
 
     def waiting_for(self) -> list[str]:
-        """Names of the children that are not ready, stages first (``stage chat``, ``frontend 1``)."""
+        """Names of the children that are not ready, stages first (``frontend 1``)."""
         late = [f"stage {name}" for name, state in self.stages.items() if state != "ready"]
-        late += [f"frontend {rank}" for rank, state in enumerate(self.frontends) if state != "ready"]
+        late += [
+            f"frontend {rank}" for rank, state in enumerate(self.frontends) if state != "ready"
+        ]
         return late if self.stages or self.frontends else ["start"]

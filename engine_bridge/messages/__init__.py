@@ -1,0 +1,1 @@
+"""What travels on control channels: one module for each direction."""
