@@ -1,4 +1,5 @@
-"""The Typer application: it registers the commands, and imports one only when it is called or its help is asked."""
+"""The Typer application: it registers the commands, and imports one only when it is called or its
+help is asked."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from omni_cli import help as pages
+from omni_cli.terminal import Terminal
 
 __all__ = ["app", "command_tree", "root_command"]
 
@@ -27,7 +29,8 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """A group whose help is laid out by ``omni_cli.help``, and which names the nearest of its commands."""
+    """A group whose help is laid out by ``omni_cli.help``, and which names the nearest of its
+    commands."""
 
     def get_help(self, ctx: Any) -> str:
         return _page(self, ctx)
@@ -45,7 +48,8 @@ class PlainGroup(TyperGroup):
 
 
 class LazyGroup(PlainGroup):
-    """The root group: a command is the function or the Typer app in ``omni_cli.commands.<name>``."""
+    """The root group: a command is the function or the Typer app in
+    ``omni_cli.commands.<name>``."""
 
     def get_help(self, ctx: Any) -> str:
         return _laid_out(pages.root_page())
@@ -77,7 +81,7 @@ def root(
 ) -> None:
     """Serve any-to-any models on vLLM, and use them."""
     if version:
-        from omni_cli.main import version_line
+        from omni_cli.main import version_line  # noqa: PLC0415 - it imports this module
 
         typer.echo(version_line())
         raise typer.Exit
@@ -91,14 +95,15 @@ def root_command() -> Any:
 
 
 def command_tree() -> Iterator[tuple[typer.Context, Any]]:
-    """Every command with its context, groups before their members; for the docs and the completions."""
+    """Every command with its context, groups before their members; for the docs and the
+    completions."""
 
     def walk(command: Any, ctx: Any) -> Iterator[tuple[typer.Context, Any]]:
         yield ctx, command
         if isinstance(command, TyperGroup):
             for name in command.list_commands(ctx):
                 member = command.get_command(ctx, name)
-                if not member.hidden:
+                if member is not None and not member.hidden:
                     yield from walk(member, typer.Context(member, parent=ctx, info_name=name))
 
     command = root_command()
@@ -129,7 +134,8 @@ def _make_plain(sub_app: typer.Typer) -> None:
 
 
 def _decided(help_option: Any) -> Any:
-    """Give the help option a bool as its default: anything else is coerced, which imports pydantic (0.15 s)."""
+    """Give the help option a bool as its default: anything else is coerced, which imports pydantic
+    (0.15 s)."""
     if help_option is not None:
         help_option.default = False
         help_option.help = "Show this help."
@@ -141,6 +147,4 @@ def _page(command: Any, ctx: typer.Context) -> str:
 
 
 def _laid_out(page: pages.Page) -> str:
-    from omni_cli.terminal import Terminal
-
     return pages.render(page, width=pages.page_width(), bold=Terminal().out.colour).rstrip("\n")

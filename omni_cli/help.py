@@ -1,8 +1,10 @@
-"""Help pages, laid out plainly: aligned, grouped, wrapped to the terminal, bold headings only on one.
+"""Help pages, laid out plainly: aligned, grouped, wrapped to the terminal, bold headings only on
+one.
 
-Typer's own rendering goes through rich, which alone costs more time than a help page may take. A page is first
-collected as data (``Page``), so that the terminal, docs/cli.md and the completions show the same facts. Neither this
-module nor the root page needs Typer: ``omni``, ``omni --help`` and ``omni --version`` are answered without it.
+Typer's own rendering goes through rich, which alone costs more time than a help page may take. A
+page is first collected as data (``Page``), so that the terminal, docs/cli.md and the completions
+show the same facts. Neither this module nor the root page needs Typer: ``omni``, ``omni --help``
+and ``omni --version`` are answered without it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,10 +20,20 @@ if TYPE_CHECKING:
 
     import typer
 
-__all__ = ["COMMANDS", "Group", "Page", "Row", "command_page", "page_width", "render", "root_page"]
+__all__ = [
+    "COMMANDS",
+    "Group",
+    "Page",
+    "Row",
+    "choices_of",
+    "command_page",
+    "page_width",
+    "render",
+    "root_page",
+]
 
-# One line per command, in the order shown. Static, so that the root page imports no command; a test compares each
-# line with the first line of the command's docstring.
+# One line per command, in the order shown. Static, so that the root page imports no command; a test
+# compares each line with the first line of the command's docstring.
 COMMANDS: dict[str, str] = {
     "serve": "Serve a model, or a pipeline of models, over HTTP.",
     "chat": "Talk to a served model, or ask it one question.",
@@ -197,8 +210,6 @@ def _option_names(param: Any) -> str:
 
 def choices_of(param: Any) -> list[str]:
     """The values that an option is limited to, or none."""
-    from enum import Enum
-
     found = param.type_descriptor.choices or ()
     return [str(choice.value) if isinstance(choice, Enum) else str(choice) for choice in found]
 

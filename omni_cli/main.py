@@ -1,7 +1,8 @@
-"""The entry of ``omni``: the one place that turns what was raised into one line on stderr and an exit code.
+"""The entry of ``omni``: the one place that turns what was raised into one line on stderr and an
+exit code.
 
-Exit codes: 0 done, 1 failed while running, 2 usage, 3 failed to start, 130 interrupted, 141 when the reader of a pipe
-left (what a shell shows for a program that SIGPIPE ended).
+Exit codes: 0 done, 1 failed while running, 2 usage, 3 failed to start, 130 interrupted, 141 when
+the reader of a pipe left (what a shell shows for a program that SIGPIPE ended).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def run(args: Sequence[str]) -> int:
 
 def version_line() -> str:
     """What ``omni --version`` prints."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - late: 20 ms
 
     try:
         return f"omni {version(DISTRIBUTION)}"
@@ -75,10 +76,10 @@ def _answer_root(args: Sequence[str]) -> int | None:
 
 def _dispatch(args: Sequence[str]) -> int:
     os.environ["TYPER_USE_RICH"] = "0"  # read once, when Typer is imported
-    import typer
+    import typer  # noqa: PLC0415 - late, with all that follows: 50 ms
 
-    from engine_bridge.errors import OmniError
-    from omni_cli.app import root_command
+    from engine_bridge.errors import OmniError  # noqa: PLC0415
+    from omni_cli.app import root_command  # noqa: PLC0415
 
     try:
         command = root_command()
@@ -105,9 +106,9 @@ def _usage_line(error: Exception) -> str:
     """One line from Typer's exception, with the command whose help to read."""
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
     near = getattr(error, "possibilities", None)
-    if getattr(error, "option_name", None) and hasattr(error, "possibilities"):
+    if hasattr(error, "possibilities"):
         hint = f"; did you mean {' or '.join(sorted(near))}?" if near else ""
-        message = f"no such option: {error.option_name}{hint}"
+        message = f"no such option: {getattr(error, 'option_name', '')}{hint}"
     ctx = getattr(error, "ctx", None)
     path = ctx.command_path if ctx is not None else "omni"
     return f"{message[:1].lower()}{message[1:]} (see `{path} --help`)"
@@ -115,7 +116,7 @@ def _usage_line(error: Exception) -> str:
 
 def _fail(line: str, code: int, error: BaseException) -> int:
     if _debug():
-        import traceback
+        import traceback  # noqa: PLC0415 - late
 
         traceback.print_exception(error)
     Terminal().error(line)
@@ -132,7 +133,8 @@ def _flush() -> None:
 
 
 def _forget_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's own flush at exit cannot fail a second time."""
+    """Point stdout at nothing, so that the interpreter's own flush at exit cannot fail a second
+    time."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -1,4 +1,5 @@
-"""Options that more than one command takes, or that a test or the docs name: declared once."""
+"""Options of the client commands, declared once; those of `omni serve` stand in
+omni_cli/serve/options.py."""
 
 from __future__ import annotations
 
@@ -6,16 +7,36 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["ApiKey", "Json", "Url"]
+__all__ = [
+    "DEFAULT_URL",
+    "ApiKey",
+    "ChatModel",
+    "ClientTimeout",
+    "Json",
+    "MaxTokens",
+    "NoStream",
+    "Seed",
+    "Stats",
+    "SystemPrompt",
+    "Temperature",
+    "TopP",
+    "Url",
+]
 
 DEFAULT_URL = "http://127.0.0.1:8000"  # where `omni serve` listens unless told otherwise
 
-SERVER = "Server"
+_SERVER = "Server"
+_ANSWER = "Answer"
+_OUTPUT = "Output"
 
 Url = Annotated[
     str,
     typer.Option(
-        "--url", metavar="URL", envvar="OMNI_URL", help="Address of the server.", rich_help_panel=SERVER
+        "--url",
+        metavar="URL",
+        envvar="OMNI_URL",
+        help="Address of the server, with or without /v1.",
+        rich_help_panel=_SERVER,
     ),
 ]
 ApiKey = Annotated[
@@ -25,7 +46,90 @@ ApiKey = Annotated[
         metavar="KEY",
         envvar="OMNI_API_KEY",
         help="Key that the server asks for.",
-        rich_help_panel=SERVER,
+        rich_help_panel=_SERVER,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ClientTimeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.1,
+        help="Longest wait for a server that is starting, and for the next piece of an answer.",
+        rich_help_panel=_SERVER,
+    ),
+]
+ChatModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="Served model to talk to; the first one that can chat unless given.",
+        rich_help_panel=_ANSWER,
+    ),
+]
+SystemPrompt = Annotated[
+    str | None,
+    typer.Option("--system", "-s", metavar="TEXT", help="System prompt.", rich_help_panel=_ANSWER),
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        metavar="X",
+        min=0.0,
+        help="Randomness: 0 always takes the likeliest token.",
+        rich_help_panel=_ANSWER,
+    ),
+]
+TopP = Annotated[
+    float | None,
+    typer.Option(
+        "--top-p",
+        metavar="X",
+        min=0.0,
+        max=1.0,
+        help="Choose among the likeliest tokens that make up this share, 0 to 1.",
+        rich_help_panel=_ANSWER,
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        help="Longest answer, in tokens.",
+        rich_help_panel=_ANSWER,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the randomness, for answers that can be repeated.",
+        rich_help_panel=_ANSWER,
+    ),
+]
+Stats = Annotated[
+    bool,
+    typer.Option(
+        "--stats",
+        help="Say on stderr how fast the answer came: time to the first token, tokens, tokens/s.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel=_OUTPUT),
+]
+NoStream = Annotated[
+    bool,
+    typer.Option(
+        "--no-stream",
+        help="Ask for the answer in one piece.",
+        rich_help_panel=_OUTPUT,
+    ),
+]

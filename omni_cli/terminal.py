@@ -1,7 +1,7 @@
 """The terminal as omni sees it: stdout is the result, stderr is everything else.
 
-Text that a model or a server chose is escaped before it reaches a terminal, so that it cannot move the cursor, set the
-title or reorder what is shown. Pipes and files get it byte for byte.
+Text that a model or a server chose is escaped before it reaches a terminal, so that it cannot move
+the cursor, set the title or reorder what is shown. Pipes and files get it byte for byte.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from typing import TextIO
 
 __all__ = ["Stream", "Terminal", "escape", "one_line"]
 
-# C0 but tab and newline, DEL, C1, lone surrogates, and the bidirectional embeddings, overrides and isolates.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 but tab and newline, DEL, C1, lone surrogates, and the bidirectional embeddings, overrides and
+# isolates.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def escape(text: str) -> str:
-    """Make every character that could command a terminal visible; newline and tab stay, CR LF becomes LF."""
+    """Make every character that could command a terminal visible; newline and tab stay, CR LF
+    becomes LF."""
     return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
 
 
@@ -45,7 +49,8 @@ class Stream:
         self.moves = self.is_terminal and not dumb
         self.colour = _colour(self.moves, env)
         if file is not None and hasattr(file, "reconfigure"):
-            file.reconfigure(errors="replace")  # a character that the locale lacks must not end a command
+            # A character that the locale lacks must not end a command
+            file.reconfigure(errors="replace")
 
     def write(self, text: str) -> None:
         """Write text that omni made itself, at once."""
@@ -73,6 +78,7 @@ class Terminal:
     def __init__(self, verbosity: int = 0, env: Mapping[str, str] | None = None) -> None:
         env = os.environ if env is None else env
         self.verbosity = verbosity
+        self._progress = ""
         self.stdin: TextIO | None = sys.stdin
         self.out = Stream(sys.stdout, env)
         self.err = Stream(sys.stderr, env)
@@ -93,6 +99,21 @@ class Terminal:
         if self.verbosity >= 0:
             self.err.write(f"{self.err.styled(one_line(text), '2')}\n")
 
+    def progress(self, text: str) -> None:
+        """Say what is being waited for; each text replaces the one before, and an empty one ends
+        the wait.
+
+        Where the cursor cannot be moved, a text that says something new is a line of its own.
+        """
+        if self.verbosity < 0 or (not text and not self._progress):
+            return
+        if self.err.moves:
+            columns, _ = self.size
+            self.err.write(f"\r\x1b[K{self.err.styled(one_line(text)[: columns - 1], '2')}")
+        elif text and _without_seconds(text) != _without_seconds(self._progress):
+            self.note(text)
+        self._progress = text
+
     def detail(self, text: str) -> None:
         """A note for those who asked for more."""
         if self.verbosity > 0:
@@ -101,6 +122,10 @@ class Terminal:
     def error(self, text: str) -> None:
         """Say what went wrong; one line on stderr."""
         self.err.write(f"{self.err.styled('error:', '1;31')} {one_line(text)}\n")
+
+
+def _without_seconds(text: str) -> str:
+    return re.sub(r"\d+(\.\d+)? s$", "", text)
 
 
 def _isatty(file: TextIO | None) -> bool:

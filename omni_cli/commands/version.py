@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_lib
-from importlib.metadata import PackageNotFoundError, version as installed_version
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
 
 from omni_cli import options
 from omni_cli.main import DISTRIBUTION

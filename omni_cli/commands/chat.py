@@ -1,0 +1,63 @@
+"""``omni chat``: talk to a served model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omni_cli import options
+
+__all__ = ["chat"]
+
+DEFAULT_TIMEOUT_S = 300.0  # a long prompt on a slow CPU takes minutes to its first token
+
+Message = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MESSAGE", help="The question; - reads it from stdin.", show_default=False
+    ),
+]
+
+
+def chat(
+    message: Message = None,
+    url: options.Url = options.DEFAULT_URL,
+    api_key: options.ApiKey = None,
+    timeout: options.ClientTimeout = DEFAULT_TIMEOUT_S,
+    model: options.ChatModel = None,
+    system: options.SystemPrompt = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    max_tokens: options.MaxTokens = None,
+    seed: options.Seed = None,
+    stats: options.Stats = False,
+    json: options.Json = False,
+    no_stream: options.NoStream = False,
+) -> None:
+    """Talk to a served model, or ask it one question.
+
+    With MESSAGE or piped text it asks once and prints the answer; a piped text is added to MESSAGE.
+    Otherwise it holds a conversation on the terminal.
+
+      omni chat
+      omni chat "What is the capital of France?"
+      git diff | omni chat "Summarise this change."
+    """
+    from omni_cli.chat.client import Sampling
+    from omni_cli.chat.entry import chat as run
+
+    sampling = Sampling(
+        temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, stream=not no_stream
+    )
+    run(
+        message or (),
+        sampling,
+        url=url,
+        api_key=api_key,
+        timeout_s=timeout,
+        model=model,
+        system=system,
+        stats=stats,
+        as_json=json,
+    )
