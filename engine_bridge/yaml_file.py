@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from engine_bridge.errors import UsageError
+
 __all__ = ["MAX_FILE_BYTES", "Node", "read_yaml"]
 
 # A pipeline of 100 stages with a dozen arguments each takes about 40 kB.
