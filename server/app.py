@@ -1,0 +1,96 @@
+"""The application of one frontend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from server.error_shape import error_body, family_of
+from server.errors import ApiError
+from server.metrics import HttpMetrics
+from server.middleware import Envelope
+from server.passthrough import table_routes
+from server.ports import Parent, Stage
+from server.routes import about, chat, completions, docs, models, probes, tokens
+from server.settings import FrontendSettings
+from server.stages import StageSet
+from server.upstream_errors import explain_validation
+
+__all__ = ["FrontendApp", "create_app"]
+
+ROUTERS = (
+    chat.router,
+    completions.router,
+    tokens.router,
+    models.router,
+    probes.router,
+    about.router,
+    docs.router,
+)
+
+
+class FrontendApp(Envelope):
+    """An ASGI application; ``registry`` holds its own metrics, for ``server.metrics.snapshot``."""
+
+    def __init__(self, inner: FastAPI, settings: FrontendSettings, metrics: HttpMetrics) -> None:
+        super().__init__(inner, settings, metrics)
+        self.registry: CollectorRegistry = metrics.registry
+
+
+def create_app(settings: FrontendSettings, stages: Sequence[Stage], parent: Parent) -> FrontendApp:
+    """Build the application of one frontend.
+
+    Args:
+        settings: What this frontend is told.
+        stages: In the order of the plan, at least one, with disjoint names.
+        parent: The control channel to the parent.
+    """
+    inner = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    inner.state.settings = settings
+    inner.state.stages = StageSet(stages)
+    inner.state.parent = parent
+    inner.state.openapi = None
+    for router in ROUTERS:
+        inner.include_router(router)
+    inner.router.routes.extend(table_routes(inner.state.stages))
+    inner.add_exception_handler(HTTPException, _handle_http_error)
+    inner.add_exception_handler(RequestValidationError, _handle_invalid)
+    inner.add_exception_handler(Exception, _handle_unexpected)
+    return FrontendApp(inner, settings, HttpMetrics())
+
+
+async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """ApiError, and what the framework raises by itself: 404, 405, a body that it cannot read."""
+    assert isinstance(error, HTTPException)
+    if isinstance(error, ApiError):
+        return _render(request, error)
+    path, method = request.url.path[:200], request.method
+    messages = {
+        404: f"There is no route {path}; /docs lists them.",
+        405: f"{path} does not answer {method}.",
+    }
+    message = messages.get(error.status_code, str(error.detail))
+    return _render(request, ApiError(error.status_code, message, headers=error.headers))
+
+
+async def _handle_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    message, param = explain_validation(error)
+    return _render(request, ApiError(400, message, param=param))
+
+
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
+    """The framework raises the error again after this, and the outermost layer logs it."""
+    return _render(request, ApiError(500, "The server failed on this request."))
+
+
+def _render(request: Request, error: ApiError) -> Response:
+    family = family_of(request.url.path)
+    body = error_body(family, error.status_code, error.detail, type_=error.type_, param=error.param)
+    headers = dict(error.headers or {})
+    return Response(body, error.status_code, headers, media_type="application/json")

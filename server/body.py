@@ -1,0 +1,110 @@
+"""Request bodies: bounded while they stream in, read once, replayed for whoever reads again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope
+
+from server.errors import BodyTooLarge, BodyTooSlow
+
+__all__ = ["BoundedReceive", "form_model", "json_model", "read_body", "replay"]
+
+# A multipart form of the audio routes has a handful of fields and one file.
+MAX_FORM_FIELDS = 64
+MAX_FORM_FILES = 4
+
+
+class BoundedReceive:
+    """An ASGI ``receive`` that stops a body which is too large or makes no progress.
+
+    Args:
+        receive: The server's own.
+        max_bytes: Most bytes of one body.
+        idle_s: Longest wait for the next part of it.
+
+    Raises:
+        BodyTooLarge: From the call that crosses the bound.
+        BodyTooSlow: From a call that waited too long.
+    """
+
+    __slots__ = ("_idle_s", "_left", "_max_bytes", "_receive", "complete")
+
+    def __init__(self, receive: Receive, max_bytes: int, idle_s: float) -> None:
+        self._receive = receive
+        self._max_bytes = max_bytes
+        self._left = max_bytes
+        self._idle_s = idle_s
+        self.complete = False
+
+    async def __call__(self) -> Message:
+        if self.complete:  # what comes now is the disconnect, for which any wait is right
+            return await self._receive()
+        try:
+            async with asyncio.timeout(self._idle_s):
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyTooSlow(self._idle_s) from None
+        if message["type"] != "http.request":
+            self.complete = True
+            return message
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise BodyTooLarge(self._max_bytes)
+        self.complete = not message.get("more_body", False)
+        return message
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """The whole body, or None if the client left before it was complete."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """A ``receive`` that gives the body first, then whatever the server says."""
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+class _Model(msgspec.Struct):
+    model: str | None = None
+
+
+_MODEL_DECODER = msgspec.json.Decoder(_Model)
+
+
+def json_model(body: bytes) -> str | None:
+    """The body's ``model``, or None, also when the body is wrong: upstream says that better."""
+    try:
+        return _MODEL_DECODER.decode(body).model
+    except msgspec.MsgspecError:
+        return None
+
+
+async def form_model(scope: Scope, body: bytes) -> str | None:
+    """The ``model`` field of a multipart or urlencoded form, or None, as ``json_model``."""
+
+    async def nothing_more() -> Message:
+        return {"type": "http.disconnect"}
+
+    request = Request(scope, replay(body, nothing_more))
+    async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
+        model = form.get("model")
+    return model if isinstance(model, str) else None

@@ -1,0 +1,133 @@
+"""The outermost layer: what every answer carries, whatever gives it.
+
+It names the rank and the request, bounds the body, counts, and is the one place where an exception
+that nobody expected
+ends: logged with its request id, told to the client without its insides. It stands in a stream's
+    way only at its start.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.body import BoundedReceive
+from server.error_shape import error_body, family_of
+from server.errors import ApiError, BodyTooLarge
+from server.metrics import HttpMetrics
+from server.request_id import valid_request_id
+from server.settings import FrontendSettings
+
+__all__ = ["CLIENT_LEFT", "UNMATCHED", "Envelope"]
+
+logger = logging.getLogger(__name__)
+
+# Counted, never sent: the client closed the connection before there was an answer. nginx's number
+# for it.
+CLIENT_LEFT = 499
+# The route label of a path that no route matches; the path itself would make the number of series
+# unbounded.
+UNMATCHED = "unmatched"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_ID = b"x-request-id"
+
+
+class Envelope:
+    """Wraps the application; serves HTTP, hands the lifespan on, refuses WebSockets."""
+
+    def __init__(self, app: ASGIApp, settings: FrontendSettings, metrics: HttpMetrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._rank = (b"x-omni-rank", str(settings.rank).encode())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await _Exchange(self._settings, self._rank, scope, send).run(
+                self._app, receive, self._metrics
+            )
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(
+        self,
+        settings: FrontendSettings,
+        rank: tuple[bytes, bytes],
+        scope: Scope,
+        send: Send,
+    ) -> None:
+        self._settings = settings
+        self._scope = scope
+        self._send = send
+        self._status = CLIENT_LEFT
+        self._started = False
+        self._request_id = _adopt_request_id(scope, settings.max_request_id_chars)
+        self._extra = [rank, (_ID, self._request_id)]
+
+    async def run(self, app: ASGIApp, receive: Receive, metrics: HttpMetrics) -> None:
+        began = time.perf_counter()
+        settings = self._settings
+        bounded = BoundedReceive(receive, settings.max_body_bytes, settings.body_idle_timeout_s)
+        try:
+            if _declared_length(self._scope) > settings.max_body_bytes:
+                raise BodyTooLarge(settings.max_body_bytes)
+            await app(self._scope, bounded, self.send)
+        except ApiError as error:
+            await self._refuse(error)
+        except Exception:
+            logger.exception("request %s failed", self._request_id.decode())
+            await self._refuse(ApiError(500, "The server failed on this request."))
+        finally:
+            route = getattr(self._scope.get("route"), "path", UNMATCHED)
+            method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
+            metrics.observe(route, method, self._status, time.perf_counter() - began)
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._started = True
+            self._status = message["status"]
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != _ID]
+            message["headers"] = headers + self._extra
+        await self._send(message)
+
+    async def _refuse(self, error: ApiError) -> None:
+        """Answer from out here; one that has begun can only be cut."""
+        if self._started:
+            return
+        family = family_of(self._scope["path"])
+        body = error_body(
+            family, error.status_code, error.detail, type_=error.type_, param=error.param
+        )
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        headers += [(n.encode(), v.encode()) for n, v in (error.headers or {}).items()]
+        start = {"type": "http.response.start", "status": error.status_code, "headers": headers}
+        await self.send(start)
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _adopt_request_id(scope: Scope, max_chars: int) -> bytes:
+    """The client's id if it is valid, else a new one, put where upstream reads it."""
+    given = [value for name, value in scope["headers"] if name == _ID]
+    if len(given) == 1 and valid_request_id(given[0], max_chars):
+        return bytes(given[0])
+    new = uuid.uuid4().hex.encode()
+    headers = [pair for pair in scope["headers"] if pair[0] != _ID]
+    scope["headers"] = [*headers, (_ID, new)]
+    return new
+
+
+def _declared_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else 0
+    return 0

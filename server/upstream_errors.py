@@ -1,0 +1,101 @@
+"""Upstream's exceptions and error objects, as omni's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
+from vllm.entrypoints.serve.exception_handling.handlers.validation import (
+    clean_loc_for_param,
+    validation_exception_handler,
+)
+from vllm.entrypoints.serve.exception_handling.utils import sanitize_message
+from vllm.exceptions import VLLMError
+from vllm.v1.engine.exceptions import EngineDeadError
+
+from server.errors import ApiError, StageDown
+
+__all__ = [
+    "EngineDeadError",
+    "api_error",
+    "explain_validation",
+    "raised_while_validating",
+    "translated",
+    "validation_exception_handler",
+]
+
+# Entries of one validation error that are told, and characters of each: a union over a long list
+# makes thousands.
+MAX_PROBLEMS = 10
+MAX_PROBLEM_CHARS = 300
+
+
+def api_error(response: Any) -> ApiError:
+    """From upstream's ``ErrorResponse``."""
+    error = response.error
+    return ApiError(int(error.code), error.message, type_=error.type, param=error.param)
+
+
+@contextmanager
+def translated(stage: str) -> Iterator[None]:
+    """Around a call into a serving class: its exceptions leave as ApiError.
+
+    Raises:
+        StageDown: The engine has died.
+        ApiError: Whatever upstream counts as the client's fault or as its own. What it knows
+            nothing of goes through.
+    """
+    try:
+        yield
+    except EngineDeadError as error:
+        raise StageDown(stage) from error
+    except (VLLMError, ValueError, TypeError, OverflowError, NotImplementedError) as error:
+        raise api_error(create_error_response(error)) from error
+    except Exception as error:
+        # jinja2 is upstream's dependency, not ours; a chat template raises on messages that it
+        # does not take.
+        if any(cls.__name__ == "TemplateError" for cls in type(error).__mro__):
+            raise api_error(create_error_response(error)) from error
+        raise
+
+
+def explain_validation(error: RequestValidationError) -> tuple[str, str | None]:
+    """What is wrong with a body, without its values, and the path of the first field at fault."""
+    problems = error.errors()
+    if not problems:
+        return "The request is not valid.", None
+    paths = [clean_loc_for_param(tuple(problem["loc"])) for problem in problems]
+    told = []
+    for path, problem in list(zip(paths, problems, strict=True))[:MAX_PROBLEMS]:
+        reason = problem["msg"]
+        if problem["type"] == "json_invalid":
+            reason = (
+                f"the body is not valid JSON: {problem['ctx']['error']} at byte {problem['loc'][1]}"
+            )
+        line = f"{path}: {reason}"
+        if line not in told:
+            told.append(line[:MAX_PROBLEM_CHARS])
+    more = f" (and {len(problems) - MAX_PROBLEMS} more)" if len(problems) > MAX_PROBLEMS else ""
+    return sanitize_message("; ".join(told) + more), _parameter(problems, paths)
+
+
+def _parameter(problems: Any, paths: list[str]) -> str | None:
+    for problem in problems:
+        named = getattr(problem.get("ctx", {}).get("error"), "parameter", None)
+        if named:
+            return str(named)
+    return paths[0].removeprefix("body.") if paths else None
+
+
+def raised_while_validating(error: BaseException) -> bool:
+    """Whether an exception comes from the checks of a body, and so from the client's values."""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name == "request_body_to_args":
+            return True
+        trace = trace.tb_next
+    return False

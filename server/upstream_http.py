@@ -1,0 +1,101 @@
+"""The HTTP server of one frontend: uvicorn, with vLLM's balanced accepting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from vllm.entrypoints.launchers.launcher import NoSignalServer
+
+from server.accept import AcceptLedger
+
+__all__ = ["build_server"]
+
+# Longer than the idle time after which common proxies close, so that they never write to a
+# connection just closed.
+KEEP_ALIVE_S = 75
+# Line and headers of one request.
+MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_COUNT = 128
+# The kernel caps it at net.core.somaxconn; connections wait here while a frontend restarts.
+BACKLOG = 2048
+
+
+class _Connections(set[Any]):
+    """uvicorn's set of open connections; says so when one is added or gone."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._changed = changed
+
+    def add(self, element: Any, /) -> None:
+        super().add(element)
+        self._changed()
+
+    def discard(self, element: Any, /) -> None:
+        super().discard(element)
+        self._changed()
+
+
+class _Server(NoSignalServer):  # type: ignore[misc]
+    """Publishes its load at once; upstream waits for the next connection, too late for peers."""
+
+    def __init__(self, config: uvicorn.Config, ledger: AcceptLedger, rank: int) -> None:
+        super().__init__(config, peer_loads=(ledger, rank))
+        self._accepting = False
+        self.server_state.connections = _Connections(self._changed)
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self._accepting = True
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._accepting = False
+        await super().shutdown(sockets)
+
+    def _changed(self) -> None:
+        if self._accepting:
+            self._publish_load()
+
+
+def build_server(
+    app: ASGIApp,
+    ledger: AcceptLedger,
+    rank: int,
+    *,
+    drain_timeout_s: float = 5.0,
+    log_level: str = "warning",
+) -> uvicorn.Server:
+    """A server for ``await server.serve(sockets=[sock])``; set ``should_exit`` to stop it.
+
+    It installs no signal handlers and writes no access log. The listening socket is shared by all
+    ranks.
+
+    Args:
+        app: From ``create_app``.
+        ledger: Attached to the run's shared page.
+        rank: This frontend's slot in it.
+        drain_timeout_s: How long open requests may go on after ``should_exit``.
+        log_level: uvicorn's own.
+    """
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        log_level=log_level,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=math.ceil(drain_timeout_s),
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+    )
+    config.load()
+    return _Server(config, ledger, rank)
