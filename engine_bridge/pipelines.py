@@ -20,11 +20,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from engine_bridge.errors import UsageError
 from engine_bridge.quantities import parse_count
-from engine_bridge.yaml_file import Node, read_yaml
+
+if TYPE_CHECKING:
+    from engine_bridge.yaml_file import Node
 
 __all__ = ["COUNT_ARGS", "Pipeline", "StageSpec", "destination", "read_pipeline"]
 
@@ -110,6 +112,8 @@ def read_pipeline(path: Path) -> tuple[Pipeline | None, list[UsageError]]:
         The pipeline and no faults, or None and every fault found, in the order of the lines.
         Nothing is raised for what a user can write into a file.
     """
+    from engine_bridge.yaml_file import read_yaml  # noqa: PLC0415 - 40 ms, for pipeline files only
+
     try:
         root = read_yaml(path)
     except UsageError as fault:
@@ -297,5 +301,5 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).split()) or "''"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -57,18 +57,19 @@ def read_yaml(path: Path) -> Node:
             and null. The subject is ``file:line`` where a line is known.
     """
     text = _text_of(path)
-    loader = yaml.SafeLoader(text)
     try:
         _check_events(path, text)
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             raise UsageError(str(path), None, "is empty", "name at least one stage under stages:")
         _check_size(path, root)
         return _node(path, loader, root)
+    except yaml.reader.ReaderError as error:
+        where = f"{path}:{text.count(chr(10), 0, error.position) + 1}"
+        raise UsageError(where, None, "is not valid YAML (a control character)") from error
     except yaml.YAMLError as error:
         raise _usage_error(path, error) from error
-    finally:
-        loader.dispose()
 
 
 def _text_of(path: Path) -> str:

@@ -230,7 +230,7 @@ def _section(
                 field,
                 Problem(
                     subject=_subject(field, origin),
-                    value=flags[field] if origin == "flag" else os.environ[variable_name(field)],
+                    value=_given(field, origin, flags),
                     origin=origin,
                     reason=_reason(field, detail),
                 ),
@@ -244,6 +244,11 @@ def _origin(field: str, flags: Mapping[str, object]) -> Origin:
     if field in flags:
         return "flag"
     return "environment" if os.environ.get(variable_name(field)) else "default"
+
+
+def _given(field: str, origin: Origin, flags: Mapping[str, object]) -> object:
+    value = flags[field] if origin == "flag" else os.environ[variable_name(field)]
+    return ", ".join(map(str, value)) if isinstance(value, list) else value or "''"
 
 
 def _subject(field: str, origin: Origin) -> str:
