@@ -1,0 +1,141 @@
+"""What `omni serve` says while it runs: one line when it begins, one block when it is ready, last
+words at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from engine_bridge.plan import RuntimePlan
+from engine_bridge.status import RuntimeStatus
+from omni_cli.terminal import Terminal
+
+__all__ = ["Announcer"]
+
+TICK_S = 1.0
+DEFAULT_URL = "http://127.0.0.1:8000"
+# Addresses on which a server listens but to which nobody connects.
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+
+
+class Announcer:
+    """Speaks for one run; a context manager around its event loop's part of it.
+
+    Args:
+        terminal: Where to speak: standard error, since nothing of it is a result.
+        plan: What runs.
+        log_level: Lowest level of the children's lines that is shown; if None, that is
+            ``warning``, and nothing is shown until the server is ready: vLLM warns of much on
+            its way there, and what ends a start is said in one line anyway.
+        address: Of the listening socket, as ``getsockname`` gives it.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        plan: RuntimePlan,
+        address: tuple[object, ...],
+        log_level: str | None,
+    ) -> None:
+        self._terminal = terminal
+        self._always = log_level is not None
+        self._plan = plan
+        self._url = _url(address)
+        self._status: RuntimeStatus | None = None
+        self._ready = False
+        self._stopping = False
+        self._ticker: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        models = ", ".join(stage.served_names[0] for stage in self._plan.stages)
+        self._terminal.note(f"starting {models} at {self._url}")
+        self._ticker = asyncio.create_task(self._tick())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+        self._terminal.progress("")
+
+    async def _tick(self) -> None:
+        while not self._ready:
+            if self._status is not None and not self._stopping:
+                running = [phase for phase in self._status.phases if phase.ended_at is None]
+                names = ", ".join(phase.name for phase in running)
+                seconds = time.monotonic() - self._status.started_at
+                self._terminal.progress(f"loading {names} {seconds:.0f} s")
+            await asyncio.sleep(TICK_S)
+
+    def show(self, status: RuntimeStatus) -> None:
+        """Take a new status; says that the server is ready when it has become so."""
+        self._status = status
+        if self._ready or self._stopping or not status.ready:
+            return
+        self._ready = True
+        self._terminal.progress("")
+        seconds = time.monotonic() - status.started_at
+        self._terminal.note(f"ready after {seconds:.1f} s at {self._url}")
+        url = "" if self._url == DEFAULT_URL else f" --url {self._url}"
+        rows = [("model", ", ".join(stage.served_names)) for stage in self._plan.stages]
+        rows += [
+            ("chat", f"{_command()} chat{url}   (in another terminal)"),
+            ("API", f"{self._url}/v1   (described at {self._url}/docs)"),
+            ("stop", "Ctrl-C"),
+        ]
+        if self._terminal.verbosity >= 0:
+            self._terminal.err.write("".join(f"  {name:<6} {text}\n" for name, text in rows))
+
+    def line(self, text: str) -> None:
+        """Pass on a child's line."""
+        if not (self._ready or self._always):
+            return
+        self._terminal.progress("")
+        self._terminal.err.show(f"{text}\n")
+
+    def stopping(self) -> None:
+        """The end was asked for."""
+        if self._stopping:
+            self._terminal.note("ending at once")
+            return
+        self._stopping = True
+        self._terminal.progress("")
+        self._terminal.note("stopping: running requests may finish; Ctrl-C again ends at once")
+
+    def keep_log(self, folder: Path, child: str, lines: list[str]) -> None:
+        """Keep what a failed child wrote, and say where; nothing is said if nothing can be kept."""
+        if not lines:
+            return
+        path = folder / f"{child.replace(' ', '-')}.{os.getpid()}.log"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        except OSError:
+            return
+        self._terminal.note(f"the last lines of {child} are in {path}")
+
+
+def _url(address: tuple[object, ...]) -> str:
+    host, port = str(address[0]), address[1]
+    host = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{host}:{port}"
+
+
+def _command() -> str:
+    """How the user called this program, as far as it can be typed again."""
+    called = Path(sys.argv[0])
+    found = shutil.which("omni")
+    if found is not None and Path(found).resolve() == called.resolve():
+        return "omni"
+    return os.path.relpath(called) if called.name == "omni" else f"{called}"
