@@ -67,7 +67,7 @@ find_python() { # sets `base` to an interpreter that fits, or refuses
 make_venv() { # a fresh .venv, unless a sound one is there
     if [ ! -e "$mark" ] && fits "$("$python" -c "$probe" 2>/dev/null)"; then return; fi
     find_python
-    "$base" -c 'import ensurepip, venv' 2>/dev/null ||
+    "$base" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
         fail "$base cannot make virtual environments; on Debian and Ubuntu: apt-get install python3.11-venv"
     rm -rf "$venv"
     mkdir -p "$venv"
@@ -137,7 +137,7 @@ install_torch() { # by itself: TORCH_INDEX_URL is asked for nothing else
 install_base() {
     install_torch
     marked uv_install --only-binary :all: -r "$root/requirements/cpu.lock"
-    marked uv_install --quiet --no-build-isolation --editable "$root"
+    uv_install --no-build-isolation --editable "$root"
     key "$root/requirements/cpu.lock" "$root/pyproject.toml" >"$venv/.omni-base"
     say "Installed omni; $venv/bin/omni --help says what it can do"
 }

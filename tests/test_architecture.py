@@ -158,9 +158,11 @@ class TestImports:
         assert loaded_after(f"import {', '.join(light)}", SLOW_TO_IMPORT) == []
 
     def test_parent_side_modules_import_no_engine(self) -> None:
-        light = [name for name in SOURCES if not is_upstream(name)]
-        statement = f"import {', '.join(name for name in light if not name.endswith('__main__'))}"
-        assert loaded_after(statement, HEAVY) == []
+        # Of the server only what these import runs in the parent; the rest lives in frontends.
+        light = [
+            name for name in SOURCES if not name.startswith("server") and not is_upstream(name)
+        ]
+        assert loaded_after(f"import {', '.join(light)}", HEAVY) == []
 
     def test_importing_server_imports_nothing(self) -> None:
         assert loaded_after("import server", (*SLOW_TO_IMPORT, "server.app")) == []
@@ -219,7 +221,8 @@ class TestErrors:
     def test_every_error_is_exported(self) -> None:
         assert set(errors.__all__) == set(drawn_parents(errors.__doc__ or ""))
 
-    def test_every_subclass_stands_in_the_tree(self) -> None:
+    def test_no_branch_grows_elsewhere(self) -> None:
+        # A module may refine a branch for itself; the branches carry the exit codes.
         elsewhere = [
             f"{name}.{node.name}"
             for name, tree in TREES.items()
@@ -228,7 +231,7 @@ class TestErrors:
             if isinstance(node, ast.ClassDef)
             for base in node.bases
             if isinstance(base, ast.Name | ast.Attribute)
-            if (base.id if isinstance(base, ast.Name) else base.attr) in errors.__all__
+            if (base.id if isinstance(base, ast.Name) else base.attr) == "OmniError"
         ]
         assert elsewhere == []
 
