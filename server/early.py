@@ -14,6 +14,7 @@ import logging
 import socket
 import uuid
 from collections.abc import Callable
+from http import HTTPStatus
 
 import h11
 
@@ -185,7 +186,8 @@ async def _send(
         (b"x-request-id", _request_id(request)),
         *((name.encode(), value.encode()) for name, value in answer.headers),
     ]
-    parts = [http.send(h11.Response(status_code=answer.status, headers=headers))]
+    reason = HTTPStatus(answer.status).phrase.encode()
+    parts = [http.send(h11.Response(status_code=answer.status, headers=headers, reason=reason))]
     if request is None or request.method != b"HEAD":
         parts.append(http.send(h11.Data(data=answer.body)))
     parts.append(http.send(h11.EndOfMessage()))

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+
+from engine_bridge.status import Phase, RuntimeStatus
+from server import early
+from server.early import EarlyResponder
+
+STATUS = RuntimeStatus(
+    started_at=time.monotonic(),
+    phases=(Phase(name="zygote", started_at=time.monotonic()),),
+    stages={"chat": "starting"},
+    frontends=("starting",),
+)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(128)
+    yield sock
+    sock.close()
+
+
+@pytest.fixture
+async def responder(listener: socket.socket) -> AsyncIterator[EarlyResponder]:
+    made = EarlyResponder(listener, lambda: STATUS)
+    await made.start()
+    yield made
+    await made.stop()
+    listener.close()
+
+
+@pytest.fixture
+async def client(
+    listener: socket.socket, responder: EarlyResponder
+) -> AsyncIterator[httpx.AsyncClient]:
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with httpx.AsyncClient(base_url=url, timeout=5) as made:
+        yield made
+
+
+async def exchange(listener: socket.socket, data: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(data)
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def accepted_one(responder: EarlyResponder) -> None:
+    for _ in range(1000):
+        if responder._connections:
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("nothing was accepted within 5 s")
+
+
+class TestAnswers:
+    async def test_livez_is_200(self, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/livez")).status_code == 200
+
+    async def test_startupz_tells_the_phases(self, client: httpx.AsyncClient) -> None:
+        reply = await client.get("/startupz?verbose=1")
+        assert reply.status_code == 503
+        assert reply.json()["status"] == "starting"
+        assert reply.json()["phases"][0]["name"] == "zygote"
+
+    async def test_readyz_names_the_culprits(self, client: httpx.AsyncClient) -> None:
+        reply = await client.get("/readyz")
+        assert reply.status_code == 503
+        assert reply.json()["waiting_for"] == ["stage chat", "frontend 0"]
+
+    async def test_other_path_is_503_in_the_openai_shape(self, client: httpx.AsyncClient) -> None:
+        reply = await client.post("/v1/chat/completions", json={"model": "x"})
+        assert reply.status_code == 503
+        assert reply.headers["retry-after"].isdigit()
+        assert "stage chat" in reply.json()["error"]["message"]
+
+    async def test_probe_with_another_method_is_405(self, client: httpx.AsyncClient) -> None:
+        reply = await client.delete("/livez")
+        assert (reply.status_code, reply.headers["allow"]) == (405, "GET, HEAD")
+
+    async def test_head_has_no_body(self, client: httpx.AsyncClient) -> None:
+        reply = await client.head("/livez")
+        assert (reply.status_code, reply.content) == (200, b"")
+
+    async def test_every_answer_carries_rank_id_and_close(self, client: httpx.AsyncClient) -> None:
+        for path in ("/livez", "/startupz", "/v1/models"):
+            reply = await client.get(path, headers={"x-request-id": "mine-1"})
+            assert reply.headers["x-omni-rank"] == "parent"
+            assert reply.headers["x-request-id"] == "mine-1"
+            assert reply.headers["connection"] == "close"
+
+    async def test_invalid_request_id_is_replaced(self, client: httpx.AsyncClient) -> None:
+        reply = await client.get("/livez", headers={"x-request-id": "x" * 500})
+        assert 0 < len(reply.headers["x-request-id"]) <= 128
+
+    async def test_body_of_a_megabyte_does_not_cut_the_answer(
+        self, client: httpx.AsyncClient
+    ) -> None:
+        reply = await client.post("/v1/completions", content=b"x" * 1_000_000)
+        assert reply.status_code == 503
+
+
+class TestBounds:
+    async def test_what_is_not_http_gets_400(
+        self, listener: socket.socket, responder: EarlyResponder
+    ) -> None:
+        answer = await exchange(listener, b"hello\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"x-omni-rank: parent" in answer
+
+    async def test_endless_header_is_refused(
+        self, listener: socket.socket, responder: EarlyResponder
+    ) -> None:
+        head = b"GET / HTTP/1.1\r\nx: " + b"y" * (early.MAX_HEADER_BYTES + 1)
+        assert (await exchange(listener, head)).startswith(b"HTTP/1.1 431")
+
+    async def test_silent_client_is_dropped_in_time(
+        self,
+        listener: socket.socket,
+        responder: EarlyResponder,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(early, "CONNECTION_TIMEOUT_S", 0.05)
+        assert await exchange(listener, b"GET / HTTP/1.1\r\n") == b""
+
+    async def test_connections_beyond_the_bound_wait_for_their_turn(
+        self, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(early, "MAX_CONNECTIONS", 2)
+        responder = EarlyResponder(listener, lambda: STATUS)
+        await responder.start()
+        request = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n"
+        answers = await asyncio.gather(*(exchange(listener, request) for _ in range(12)))
+        assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * 12
+        await responder.stop()
+
+
+class TestStop:
+    async def test_socket_stays_open_and_its_backlog_is_left_alone(
+        self, listener: socket.socket
+    ) -> None:
+        responder = EarlyResponder(listener, lambda: STATUS)
+        await responder.start()
+        await responder.stop()
+        await responder.stop()
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        loop = asyncio.get_running_loop()
+        accepted, _ = await loop.sock_accept(listener)  # the frontend's turn
+        await loop.sock_sendall(accepted, b"taken over")
+        accepted.close()
+        assert await reader.read() == b"taken over"
+        writer.close()
+
+    async def test_answer_that_is_open_is_finished(
+        self, listener: socket.socket, responder: EarlyResponder
+    ) -> None:
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET /livez HTTP/1.1\r\nhost: x\r\n")
+        await writer.drain()
+        await accepted_one(responder)
+        stopping = asyncio.ensure_future(responder.stop())
+        writer.write(b"\r\n")
+        writer.write_eof()
+        assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        await stopping
+        writer.close()
+
+    async def test_silent_connection_does_not_hold_it_up(
+        self, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(early, "STOP_TIMEOUT_S", 0.05)
+        responder = EarlyResponder(listener, lambda: STATUS)
+        await responder.start()
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        await accepted_one(responder)
+        async with asyncio.timeout(5):
+            await responder.stop()
+        assert not responder._connections
+        writer.close()
+
+
+def test_early_imports_nothing_heavy() -> None:
+    heavy = "fastapi starlette uvicorn pydantic torch vllm httpx"
+    code = (
+        f"import sys, json, server.early; "
+        f"print(json.dumps([m for m in '{heavy}'.split() if m in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
