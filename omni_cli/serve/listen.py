@@ -120,7 +120,7 @@ def _inodes(table: str, port: int) -> list[str]:
 def _name(pid: int, inodes: set[str]) -> str | None:
     folder = Path("/proc", str(pid))
     try:
-        held = any(os.readlink(entry.path) in inodes for entry in os.scandir(folder / "fd"))
+        held = any(os.readlink(folder / "fd" / fd) in inodes for fd in os.listdir(folder / "fd"))
         return f"{(folder / 'comm').read_text().strip()} (pid {pid})" if held else None
     except OSError:  # it has ended, or belongs to somebody else
         return None

@@ -248,7 +248,9 @@ def _origin(field: str, flags: Mapping[str, object]) -> Origin:
 
 def _given(field: str, origin: Origin, flags: Mapping[str, object]) -> object:
     value = flags[field] if origin == "flag" else os.environ[variable_name(field)]
-    return ", ".join(map(str, value)) if isinstance(value, list) else value or "''"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "''" if value == "" else value
 
 
 def _subject(field: str, origin: Origin) -> str:
