@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 
 import uvloop
+from prometheus_client import CollectorRegistry
 
 from engine_bridge.channel import SocketChannel
 from engine_bridge.errors import ChannelClosed
@@ -56,6 +57,7 @@ class ParentLink:
         self._ids = itertools.count(1)
         self._scrapes: dict[int, asyncio.Future[str]] = {}
         self._answers: set[asyncio.Task[None]] = set()
+        self.own_metrics: CollectorRegistry | None = None
         self.accept = asyncio.Event()
         self.drain = asyncio.Event()
 
@@ -109,10 +111,10 @@ class ParentLink:
                 raise AssertionError(f"the parent sent {type(message).__name__}")
 
     async def _collect(self, collection_id: int) -> None:
+        own = [self.own_metrics] if self.own_metrics is not None else []
+        counted = snapshot([*registries(), *own])
         with contextlib.suppress(ChannelClosed):
-            await self._channel.send(
-                MetricsCollected(id=collection_id, snapshot=snapshot(registries()))
-            )
+            await self._channel.send(MetricsCollected(id=collection_id, snapshot=counted))
 
 
 def main(sock: socket.socket) -> int:
@@ -137,6 +139,7 @@ async def _serve(channel: SocketChannel) -> int:
             rank=start.rank, api_server_count=start.api_server_count, version=start.version
         )
         app = create_app(settings, stages, link)
+        link.own_metrics = app.registry
         ledger = AcceptLedger.attach(fds[1], start.api_server_count)
         os.close(fds[1])
         server = build_server(app, ledger, start.rank, drain_timeout_s=start.drain_timeout_s)
