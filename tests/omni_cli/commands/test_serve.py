@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,14 @@ from omni_cli.serve.listen import bind_listener
 from omni_cli.serve.settings import EngineSettings, HttpSettings, RuntimeSettings
 
 ROOT = Path(__file__).resolve().parents[3]
-# The goals are 0.25 s and 0.4 s on a quiet machine; the best of three runs, and twice the goal,
-# because other work may share the two cores. `benchmarks/` holds the real measurement.
-HELP_S = 0.5
-REFUSAL_S = 0.8
+# The goals are 0.25 s and 0.4 s on a quiet machine. Here it is processor time, the best of three
+# runs, because others may share the cores, which costs cache and clock as well: hence the margin.
+HELP_S = 0.35
+REFUSAL_S = 0.6
 RUNS = 3
 
 
-def omni(*args: str) -> tuple[int, str, str, float]:
-    started = time.monotonic()
+def omni(*args: str) -> tuple[int, str, str]:
     run = subprocess.run(
         [sys.executable, "-m", "omni_cli.main", *args],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -32,7 +31,15 @@ def omni(*args: str) -> tuple[int, str, str, float]:
         text=True,
         timeout=60,
     )
-    return run.returncode, run.stdout, run.stderr, time.monotonic() - started
+    return run.returncode, run.stdout, run.stderr
+
+
+def processor_time(*args: str) -> float:
+    """Seconds that one run of the command computes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    omni(*args)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_parameters_are_the_fields_of_the_settings() -> None:
@@ -42,7 +49,7 @@ def test_parameters_are_the_fields_of_the_settings() -> None:
 
 
 def test_all_problems_are_shown_at_once() -> None:
-    code, out, err, _ = omni(
+    code, out, err = omni(
         "serve", "./nope", "--port", "99999", "-pp", "2", "-dp=3", "--quiet", "--verbose"
     )
     assert (code, out) == (2, "")
@@ -59,7 +66,7 @@ def test_port_in_use_is_refused() -> None:
     with bind_listener("127.0.0.1", 0) as holder:
         port = holder.getsockname()[1]
         name = Path("/proc/self/comm").read_text().strip()
-        code, out, err, _ = omni("serve", "--port", str(port))
+        code, out, err = omni("serve", "--port", str(port))
     assert (code, out) == (2, "")
     assert err == (
         f"error: --port {port}: is in use by {name} (pid {os.getpid()}); "
@@ -69,7 +76,7 @@ def test_port_in_use_is_refused() -> None:
 
 def test_broken_pipeline_is_refused() -> None:
     Path("p.yaml").write_text("stages:\n  - name: a\n    modle: x\n")
-    assert omni("serve", "p.yaml", "--port", "0")[:3] == (
+    assert omni("serve", "p.yaml", "--port", "0") == (
         2,
         "",
         "error: p.yaml:2: stages[0].model: is missing\n"
@@ -78,7 +85,7 @@ def test_broken_pipeline_is_refused() -> None:
 
 
 def test_misspelt_bundled_model_is_refused() -> None:
-    assert omni("serve", "smollm2-135m-instuct", "--port", "0")[:3] == (
+    assert omni("serve", "smollm2-135m-instuct", "--port", "0") == (
         2,
         "",
         "error: model smollm2-135m-instuct: is neither a bundled model, nor a folder, nor a "
@@ -88,7 +95,7 @@ def test_misspelt_bundled_model_is_refused() -> None:
 
 @pytest.mark.parametrize("args", [["--prot", "1"], ["--port", "http"], ["--start-method", "x"]])
 def test_usage_error_is_one_line(args: list[str]) -> None:
-    code, out, err, _ = omni("serve", *args)
+    code, out, err = omni("serve", *args)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
@@ -98,7 +105,7 @@ def test_usage_error_is_one_line(args: list[str]) -> None:
 class TestTime:
     @pytest.mark.parametrize("args", [["--help"], ["--prot"]])
     def test_help_and_usage_error_are_quick_and_load_no_settings(self, args: list[str]) -> None:
-        assert min(omni("serve", *args)[3] for _ in range(RUNS)) <= HELP_S
+        assert min(processor_time("serve", *args) for _ in range(RUNS)) <= HELP_S
         code = (
             "import sys; from omni_cli.main import run; run(sys.argv[1:]); "
             "sys.exit('pydantic_settings' in sys.modules or 'yaml' in sys.modules)"
@@ -108,7 +115,10 @@ class TestTime:
         assert subprocess.run(command, env=env, capture_output=True, timeout=60).returncode == 0
 
     def test_refused_combination_is_quick(self) -> None:
-        assert min(omni("serve", "-pp", "2", "--port", "0")[3] for _ in range(RUNS)) <= REFUSAL_S
+        assert (
+            min(processor_time("serve", "-pp", "2", "--port", "0") for _ in range(RUNS))
+            <= REFUSAL_S
+        )
 
 
 class TestDocs:
