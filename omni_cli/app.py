@@ -38,6 +38,13 @@ class PlainGroup(TyperGroup):
     def get_help_option(self, ctx: Any) -> Any:
         return _decided(super().get_help_option(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # The group alone: its help is what was asked for
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
@@ -76,7 +83,6 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def root(
-    ctx: typer.Context,
     version: bool = typer.Option(False, "--version", help="Show omni's version."),
 ) -> None:
     """Serve any-to-any models on vLLM, and use them."""
@@ -85,8 +91,6 @@ def root(
 
         typer.echo(version_line())
         raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help(), nl=False)
 
 
 def root_command() -> Any:

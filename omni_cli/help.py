@@ -35,9 +35,9 @@ __all__ = [
 # One line per command, in the order shown. Static, so that the root page imports no command; a test
 # compares each line with the first line of the command's docstring.
 COMMANDS: dict[str, str] = {
-    "serve": "Serve a model, or a pipeline of models, over HTTP.",
+    "serve": "Serve a model, or a pipeline of models, over HTTP until interrupted.",
     "chat": "Talk to a served model, or ask it one question.",
-    "models": "List, fetch, locate and remove bundled models.",
+    "models": "Fetch, list and remove the bundled models.",
     "version": "Show the versions of omni and of the engine below it.",
 }
 

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from omni_cli.help import page_width, render, root_page
+from omni_cli.help import COMMANDS, page_width, render, root_page
 from omni_cli.terminal import Terminal
 
 __all__ = ["main", "run", "version_line"]
@@ -46,9 +46,10 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return PIPE_CLOSED
-    except OSError as error:  # the flush: a full disk, mostly
+    except OSError as error:  # a full disk, mostly
         _forget_stdout()
-        return _fail(f"cannot write the output: {error.strerror or error}", FAILED, error)
+        where = f": {error.filename}" if error.filename else ""
+        return _fail(f"{error.strerror or error}{where}", FAILED, error)
     return code
 
 
@@ -88,12 +89,12 @@ def _dispatch(args: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except typer.TyperException as error:
-        return _fail(_usage_line(error), error.exit_code, error)
+        return _fail(_usage_line(error, args), error.exit_code, error)
     except OmniError as error:
         return _fail(str(error), error.exit_code, error)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - the process's outer edge
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -102,7 +103,7 @@ def _dispatch(args: Sequence[str]) -> int:
     return 0
 
 
-def _usage_line(error: Exception) -> str:
+def _usage_line(error: Exception, args: Sequence[str]) -> str:
     """One line from Typer's exception, with the command whose help to read."""
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
     near = getattr(error, "possibilities", None)
@@ -110,7 +111,8 @@ def _usage_line(error: Exception) -> str:
         hint = f"; did you mean {' or '.join(sorted(near))}?" if near else ""
         message = f"no such option: {getattr(error, 'option_name', '')}{hint}"
     ctx = getattr(error, "ctx", None)
-    path = ctx.command_path if ctx is not None else "omni"
+    command = f"omni {args[0]}" if args and args[0] in COMMANDS else "omni"
+    path = command if ctx is None else ctx.command_path
     return f"{message[:1].lower()}{message[1:]} (see `{path} --help`)"
 
 

@@ -54,9 +54,13 @@ class Stream:
 
     def write(self, text: str) -> None:
         """Write text that omni made itself, at once."""
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             self._file.write(text)
             self._file.flush()
+        except OSError as error:  # with EPIPE this raises BrokenPipeError again
+            raise OSError(error.errno, f"cannot write the output: {error.strerror}") from error
 
     def show(self, text: str) -> None:
         """Write text from a model or a server: escaped on a terminal, untouched elsewhere."""

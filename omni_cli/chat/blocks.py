@@ -41,10 +41,12 @@ class BlockSplitter:
     """
 
     def __init__(self) -> None:
-        self._held = ""  # newlines, and the undecided start of a line after a blank one
-        self._line = ""  # the current line so far
+        self._gap = ""  # what ended the last line, and the blank lines since
+        self._held = ""  # text of the current line that is not given out yet
+        self._line = ""  # the whole current line so far
         self._fence = ""  # the mark that opened the fence we are in
         self._is_list = False
+        self._first_line = True
         self._open = False
 
     def feed(self, text: str) -> list[BlockEvent]:
@@ -52,60 +54,57 @@ class BlockSplitter:
         events: list[BlockEvent] = []
         for part in re.findall(r"\n|[^\n]+", text):
             if part == "\n":
-                self._newline(events)
+                self._end_line(events)
             else:
-                self._text(part, events)
+                self._line += part
+                self._held += part
+                self._give_out(events, force=False)
         return events
 
     def finish(self) -> list[BlockEvent]:
         """The stream is over: give out what was held back, and end the block."""
         events: list[BlockEvent] = []
-        rest = self._held.lstrip("\n")
-        if rest:
-            self._start_line(events, force=True)
+        self._give_out(events, force=True)
         if self._open:
             events.append(BlockEnd())
         self._open = False
         return events
 
-    def _newline(self, events: list[BlockEvent]) -> None:
-        if self._held.strip("\n"):  # a short line that was undecided is decided by its end
-            if self._held.strip():
-                self._start_line(events, force=True)
-            else:
-                self._held = self._held.rstrip(" \t")
-        self._note_fence(self._line)
-        self._line = ""
-        self._held += "\n"
+    def _end_line(self, events: list[BlockEvent]) -> None:
+        self._give_out(events, force=True)
+        if self._line.strip():
+            self._gap = f"{self._held}\n"  # with spaces at the line's end, which mean a break
+            if self._first_line:
+                self._is_list = bool(_ITEM.match(f"{self._line} "))
+            self._first_line = False
+            self._note_fence(self._line)
+        else:
+            self._gap += "\n"
+        self._held = self._line = ""
 
-    def _text(self, part: str, events: list[BlockEvent]) -> None:
-        self._line += part
-        if not self._held and self._open:
-            events.append(BlockText(part))
+    def _give_out(self, events: list[BlockEvent], *, force: bool) -> None:
+        """Give out what is held of the current line, once it is clear which block it belongs to.
+
+        Args:
+            force: The line is complete, so it has to be clear now.
+        """
+        if not self._held.strip() and not (self._held and self._fence):
             return
-        self._held += part
-        self._start_line(events, force=False)
-
-    def _start_line(self, events: list[BlockEvent], *, force: bool) -> None:
-        """Decide whether the line that begins in ``_held`` goes on with the block."""
-        line = self._held.lstrip("\n")
-        blank = self._held.count("\n", 0, len(self._held) - len(line)) > 1
-        if self._open and blank and not self._fence:
-            if self._is_list and not force and _UNDECIDED.match(line):
+        if self._open and self._gap.count("\n") > 1 and not self._fence:
+            if self._is_list and not force and _UNDECIDED.match(self._held):
                 return
-            if not self._goes_on(line):
+            if not self._goes_on():
                 events.append(BlockEnd())
                 self._open = False
-        if self._open:
-            events.append(BlockText(self._held))
-        else:
-            events.append(BlockText(line))
-            self._is_list = bool(_ITEM.match(f"{line} "))
-            self._open = True
-        self._held = ""
+        if not self._open:
+            self._gap = ""
+            self._open = self._first_line = True
+        events.append(BlockText(self._gap + self._held))
+        self._gap = self._held = ""
 
-    def _goes_on(self, line: str) -> bool:
-        return self._is_list and (line[0] in " \t" or bool(_ITEM.match(line)))
+    def _goes_on(self) -> bool:
+        """Whether the line that is held goes on with the list that the block is."""
+        return self._is_list and bool(self._held[0] in " \t" or _ITEM.match(f"{self._held} "))
 
     def _note_fence(self, line: str) -> None:
         match = _FENCE.match(line)

@@ -29,8 +29,8 @@ ENDED_EARLY = "the stream ended early, the answer is incomplete"
 MAX_ERROR_BYTES = 256 * 1024  # of an error's body; a validation error repeats its input at most
 
 
-class ModelNotServed(ClientError):
-    """The server knows the route but not the model."""
+class ModelNotServed(Exception):
+    """The server knows the route but not the model; the caller says which ones there are."""
 
 
 def raise_in_band(frame: dict[str, Any], url: str) -> None:
@@ -61,7 +61,7 @@ def raise_for(response: httpx.Response, text: str, url: str, *, chat: bool) -> N
         reason = "the server refused the API key" if key else "the server asks for an API key"
         raise ClientError(url, reason, "give it with --api-key or OMNI_API_KEY")
     if status == 404 and chat and (body.get("error") or body.get("object") == "error"):
-        raise ModelNotServed(url, said or "no such model")
+        raise ModelNotServed(said or "no such model")
     if status in (404, 405):
         raise ClientError(url, f"no OpenAI-style API there ({status})", CHECK_URL)
     if 300 <= status < 400:

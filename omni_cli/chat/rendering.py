@@ -180,6 +180,6 @@ def _render(block: str, width: int) -> str | None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=width, highlight=False)
     console.print(markdown)
-    rendered = file.getvalue().strip("\n")
+    rendered = re.sub(r"(?m) +$", "", file.getvalue()).strip("\n")  # it pads lines to the width
     plain = re.sub(r"\x1b\[[0-9;]*m", "", rendered)
     return rendered if keeps_text(block, plain) else None
