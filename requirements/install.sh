@@ -147,6 +147,7 @@ install_test() {
     key "$root/requirements/test.lock" >"$venv/.omni-test"
 }
 
+trap 'say "install: interrupted; the same command again repairs it"; exit 130' INT
 if base_done && { [ "${1:-}" != test ] || test_done; }; then exit 0; fi
 for found in "$venv"/lib/python3*/site-packages/vllm-*.dist-info; do
     if [ -d "$found" ]; then
