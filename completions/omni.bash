@@ -21,15 +21,15 @@ _omni() {
     "serve --log-level") _omni_offer "debug info warning error"; return ;;
   esac
   case "$at" in
-    "") flags="--version --help -h" words="serve chat models version" ;;
-    "serve") flags="--host --port --api-server-count --start-method --threads --distributed-executor-backend --ready-timeout --stop-timeout --served-model-name --dtype --quantization -q --load-format --tokenizer --trust-remote-code --no-trust-remote-code --chat-template --generation-config --enable-auto-tool-choice --no-enable-auto-tool-choice --tool-call-parser --reasoning-parser --seed --max-model-len --max-num-seqs --max-num-batched-tokens --kv-cache-memory-bytes --gpu-memory-utilization --enforce-eager --no-enforce-eager --enable-prefix-caching --no-enable-prefix-caching --tensor-parallel-size -tp --pipeline-parallel-size -pp --data-parallel-size -dp --log-level --quiet --verbose --help -h" words="smollm2-135m-instruct minilm-l6"; compopt -o default 2>/dev/null ;;
-    "chat") flags="--url --api-key --timeout --model -m --system -s --temperature --top-p --max-tokens --seed --stats --json --no-stream --help -h" words="" ;;
-    "models") flags="--help -h" words="list pull path remove" ;;
-    "models list") flags="--json --help -h" words="" ;;
-    "models pull") flags="--timeout --help -h" words="smollm2-135m-instruct minilm-l6" ;;
-    "models path") flags="--help -h" words="smollm2-135m-instruct minilm-l6" ;;
-    "models remove") flags="--help -h" words="smollm2-135m-instruct minilm-l6" ;;
-    "version") flags="--json --help -h" words="" ;;
+    "") flags="--version -h --help" words="serve chat models version" ;;
+    "serve") flags="--host --port --api-server-count --start-method --threads --distributed-executor-backend --ready-timeout --stop-timeout --served-model-name --dtype --quantization -q --load-format --tokenizer --trust-remote-code --no-trust-remote-code --chat-template --generation-config --enable-auto-tool-choice --no-enable-auto-tool-choice --tool-call-parser --reasoning-parser --seed --max-model-len --max-num-seqs --max-num-batched-tokens --kv-cache-memory-bytes --gpu-memory-utilization --enforce-eager --no-enforce-eager --enable-prefix-caching --no-enable-prefix-caching --tensor-parallel-size -tp --pipeline-parallel-size -pp --data-parallel-size -dp --log-level --quiet --verbose -h --help" words="smollm2-135m-instruct minilm-l6"; compopt -o default 2>/dev/null ;;
+    "chat") flags="--url --api-key --timeout --model -m --system -s --temperature --top-p --max-tokens --seed --stats --json --no-stream -h --help" words="" ;;
+    "models") flags="-h --help" words="list pull path remove" ;;
+    "models list") flags="--json -h --help" words="" ;;
+    "models pull") flags="--timeout -h --help" words="smollm2-135m-instruct minilm-l6" ;;
+    "models path") flags="-h --help" words="smollm2-135m-instruct minilm-l6" ;;
+    "models remove") flags="-h --help" words="smollm2-135m-instruct minilm-l6" ;;
+    "version") flags="--json -h --help" words="" ;;
   esac
   if [[ $cur == -* ]]; then _omni_offer "$flags"; else _omni_offer "$words"; fi
 }

@@ -17,15 +17,15 @@ _omni() {
     "serve --log-level") compadd -- debug info warning error; return ;;
   esac
   case "$at" in
-    "") flags=(--version --help -h) offers=(serve chat models version) ;;
-    "serve") flags=(--host --port --api-server-count --start-method --threads --distributed-executor-backend --ready-timeout --stop-timeout --served-model-name --dtype --quantization -q --load-format --tokenizer --trust-remote-code --no-trust-remote-code --chat-template --generation-config --enable-auto-tool-choice --no-enable-auto-tool-choice --tool-call-parser --reasoning-parser --seed --max-model-len --max-num-seqs --max-num-batched-tokens --kv-cache-memory-bytes --gpu-memory-utilization --enforce-eager --no-enforce-eager --enable-prefix-caching --no-enable-prefix-caching --tensor-parallel-size -tp --pipeline-parallel-size -pp --data-parallel-size -dp --log-level --quiet --verbose --help -h) offers=(smollm2-135m-instruct minilm-l6); _files ;;
-    "chat") flags=(--url --api-key --timeout --model -m --system -s --temperature --top-p --max-tokens --seed --stats --json --no-stream --help -h) offers=() ;;
-    "models") flags=(--help -h) offers=(list pull path remove) ;;
-    "models list") flags=(--json --help -h) offers=() ;;
-    "models pull") flags=(--timeout --help -h) offers=(smollm2-135m-instruct minilm-l6) ;;
-    "models path") flags=(--help -h) offers=(smollm2-135m-instruct minilm-l6) ;;
-    "models remove") flags=(--help -h) offers=(smollm2-135m-instruct minilm-l6) ;;
-    "version") flags=(--json --help -h) offers=() ;;
+    "") flags=(--version -h --help) offers=(serve chat models version) ;;
+    "serve") flags=(--host --port --api-server-count --start-method --threads --distributed-executor-backend --ready-timeout --stop-timeout --served-model-name --dtype --quantization -q --load-format --tokenizer --trust-remote-code --no-trust-remote-code --chat-template --generation-config --enable-auto-tool-choice --no-enable-auto-tool-choice --tool-call-parser --reasoning-parser --seed --max-model-len --max-num-seqs --max-num-batched-tokens --kv-cache-memory-bytes --gpu-memory-utilization --enforce-eager --no-enforce-eager --enable-prefix-caching --no-enable-prefix-caching --tensor-parallel-size -tp --pipeline-parallel-size -pp --data-parallel-size -dp --log-level --quiet --verbose -h --help) offers=(smollm2-135m-instruct minilm-l6); _files ;;
+    "chat") flags=(--url --api-key --timeout --model -m --system -s --temperature --top-p --max-tokens --seed --stats --json --no-stream -h --help) offers=() ;;
+    "models") flags=(-h --help) offers=(list pull path remove) ;;
+    "models list") flags=(--json -h --help) offers=() ;;
+    "models pull") flags=(--timeout -h --help) offers=(smollm2-135m-instruct minilm-l6) ;;
+    "models path") flags=(-h --help) offers=(smollm2-135m-instruct minilm-l6) ;;
+    "models remove") flags=(-h --help) offers=(smollm2-135m-instruct minilm-l6) ;;
+    "version") flags=(--json -h --help) offers=() ;;
   esac
   if [[ $PREFIX == -* ]]; then compadd -- $flags; else compadd -- $offers; fi
 }

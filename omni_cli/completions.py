@@ -222,11 +222,16 @@ def _fish(places: list[Place]) -> str:
 
 
 def _fish_flag(flag: Flag) -> str:
-    long = [f"-l {name[2:]}" for name in flag.names if name.startswith("--")]
-    short = [f"-s {name[1:]}" for name in flag.names if not name.startswith("--")]
-    value = "" if flag.values is None else " -r" + (" -F" if flag.is_path else "")
+    names = [f"{_fish_kind(name)} {name.lstrip('-')}" for name in flag.names]
+    value = "" if flag.values is None else " -r -F" if flag.is_path else " -x"
     offers = f" -a {_quote(' '.join(flag.values))}" if flag.values else ""
-    return f"{' '.join([*short, *long])}{value}{offers} -d {_quote(flag.text)}"
+    return f"{' '.join(names)}{value}{offers} -d {_quote(flag.text)}"
+
+
+def _fish_kind(name: str) -> str:
+    if name.startswith("--"):
+        return "-l"
+    return "-s" if len(name) == 2 else "-o"
 
 
 def _quote(text: str) -> str:

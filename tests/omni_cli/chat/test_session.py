@@ -227,3 +227,38 @@ class TestScreen:
         session.screen.wait_for("a\u241b[2J\u241b]0;title\u2407b<U+009B>31m<U+202E>c\n> ")
         session.screen.press("C-d")
         session.left()
+
+
+class TestOneQuestion:
+    """`omni chat MESSAGE` typed at a terminal."""
+
+    def run(self, screen: Screen, server: ScriptedServer) -> None:
+        screen.type(
+            "clear; " + " ".join(COMMAND) + f" chat hello --url {server.url}; echo '{LEFT}' $?"
+        )
+
+    def test_the_answer_is_rendered(self, screen: Screen, server: ScriptedServer) -> None:
+        server.enqueue(Reply.answer(*"A **bold** answer."))
+        self.run(screen, server)
+        assert "A bold answer.\nleft with 0" in screen.wait_for(f"{LEFT} 0")
+
+    def test_ctrl_c_ends_it(self, screen: Screen, server: ScriptedServer) -> None:
+        server.enqueue(Reply.answer("partial", end="hang"))
+        self.run(screen, server)
+        screen.wait_for("partial")
+        screen.press("C-c")
+        screen.wait_for(f"\n{LEFT} 130")
+        assert server.client_left.wait(DEADLINE_S)
+
+    def test_a_server_that_starts_is_waited_for(
+        self, screen: Screen, server: ScriptedServer
+    ) -> None:
+        busy = Reply.json({"error": {"message": "starting"}}, 503, retry_after="1")
+        server.before = [busy, busy]
+        phase = {"name": "load weights", "state": "running", "elapsed_s": 3.2}
+        server.startup = {"phases": [phase]}
+        server.enqueue(Reply.answer("Hi"))
+        self.run(screen, server)
+        screen.wait_for("is not ready yet: load weights, 3 s")
+        shown = screen.wait_for(f"Hi\n{LEFT} 0")
+        assert "not ready" not in shown
