@@ -4,13 +4,20 @@ vLLM.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Sequence
 
 import msgspec
 
-from engine_bridge.channel import HEADER, MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS, RemoteProtocolError
+from engine_bridge.channel import (
+    HEADER,
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGE_FDS,
+    RemoteProtocolError,
+    receive_fds,
+)
 from engine_bridge.errors import ChannelClosed
 
 __all__ = ["BlockingChannel"]
@@ -55,20 +62,27 @@ class BlockingChannel:
         header, fds = self._exactly(HEADER.size)
         size, count = HEADER.unpack(header)
         if size > MAX_MESSAGE_BYTES or count > MAX_MESSAGE_FDS:
-            raise RemoteProtocolError(f"a frame of {size} bytes and {count} descriptors")
+            raise self._protocol_error(f"a frame of {size} bytes and {count} descriptors", fds)
         payload, more = self._exactly(size)
+        fds += more
+        if len(fds) != count:
+            raise self._protocol_error(f"{len(fds)} of a frame's {count} descriptors came", fds)
         try:
-            return self._decoder.decode(payload), fds + more
+            return self._decoder.decode(payload), fds
         except msgspec.MsgspecError as error:
-            raise RemoteProtocolError(str(error)) from error
+            raise self._protocol_error(str(error), fds) from error
+
+    def _protocol_error(self, reason: str, fds: list[int]) -> RemoteProtocolError:
+        for fd in fds:
+            os.close(fd)
+        self._sock.close()
+        return RemoteProtocolError(reason)
 
     def _exactly(self, size: int) -> tuple[bytes, list[int]]:
         data, fds = bytearray(), []
         while len(data) < size:
             try:
-                part, received, _, _ = socket.recv_fds(
-                    self._sock, size - len(data), MAX_MESSAGE_FDS, socket.MSG_CMSG_CLOEXEC
-                )
+                part, received = receive_fds(self._sock, size - len(data), MAX_MESSAGE_FDS)
             except OSError as error:
                 raise ChannelClosed(str(error)) from error
             if not part:

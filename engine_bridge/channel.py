@@ -30,6 +30,7 @@ __all__ = [
     "RemoteProtocolError",
     "SocketChannel",
     "memory_pair",
+    "receive_fds",
     "socket_pair",
 ]
 
@@ -42,6 +43,22 @@ MAX_MESSAGE_FDS = 200
 # has its buffer).
 MEMORY_QUEUE = 64
 READ_CHUNK = 1 << 18
+
+_Rights = list[tuple[int, int, "array.array[int]"]]
+
+
+def receive_fds(sock: socket.socket, size: int, count: int) -> tuple[bytes, list[int]]:
+    """Receive at most `size` bytes with at most `count` descriptors, which are close-on-exec.
+
+    `socket.recv_fds` ignores its flags in Python 3.11, so it leaves them open to be inherited.
+    """
+    fds = array.array("i")
+    room = socket.CMSG_LEN(count * fds.itemsize)
+    data, ancillary, _, _ = sock.recvmsg(size, room, socket.MSG_CMSG_CLOEXEC)
+    for level, kind, rights in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
+    return data, list(fds)
 
 
 class RemoteProtocolError(ChannelClosed):
@@ -100,15 +117,18 @@ class SocketChannel:
     async def send(self, message: msgspec.Struct, fds: Sequence[int] = ()) -> None:
         payload = self._encoder.encode(message)
         frame = memoryview(HEADER.pack(len(payload), len(fds)) + payload)
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         async with self._sending:
-            if fds:
-                sent = await self._send_with_fds(frame, fds)
-                frame = frame[sent:]
-            while frame:
-                frame = frame[await self._send_some(frame) :]
+            frame = frame[await self._send_some(frame, rights) :]
+            try:
+                while frame:
+                    frame = frame[await self._send_some(frame, []) :]
+            except asyncio.CancelledError:
+                # Half a frame is out: nothing that could be sent after it would be understood.
+                self.close()
+                raise
 
-    async def _send_with_fds(self, frame: memoryview, fds: Sequence[int]) -> int:
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+    async def _send_some(self, frame: memoryview, rights: _Rights) -> int:
         while True:
             self._check_open()
             try:
@@ -116,18 +136,7 @@ class SocketChannel:
             except (BlockingIOError, InterruptedError):
                 await self._wait(writable=True)
             except OSError as error:
-                self.close()
-                raise ChannelClosed(str(error)) from error
-
-    async def _send_some(self, frame: memoryview) -> int:
-        while True:
-            self._check_open()
-            try:
-                return self._sock.send(frame)
-            except (BlockingIOError, InterruptedError):
-                await self._wait(writable=True)
-            except OSError as error:
-                self.close()
+                # Not closed here: what the other side said last may still lie in the socket.
                 raise ChannelClosed(str(error)) from error
 
     async def receive(self) -> tuple[msgspec.Struct, list[int]]:
@@ -146,6 +155,10 @@ class SocketChannel:
             raise RemoteProtocolError(f"a frame of {size} bytes and {count} descriptors")
         if len(self._buffer) < HEADER.size + size:
             return None
+        if len(self._fds) < count:
+            # A liar, or this process has no room for more descriptors.
+            self.close()
+            raise RemoteProtocolError(f"{len(self._fds)} of a frame's {count} descriptors came")
         payload = bytes(self._buffer[HEADER.size : HEADER.size + size])
         del self._buffer[: HEADER.size + size]
         fds = [self._fds.popleft() for _ in range(count)]
@@ -160,9 +173,7 @@ class SocketChannel:
         while True:
             self._check_open()
             try:
-                data, fds, _flags, _address = socket.recv_fds(
-                    self._sock, READ_CHUNK, MAX_MESSAGE_FDS, socket.MSG_CMSG_CLOEXEC
-                )
+                data, fds = receive_fds(self._sock, READ_CHUNK, MAX_MESSAGE_FDS)
                 break
             except (BlockingIOError, InterruptedError):
                 await self._wait(writable=False)
@@ -209,6 +220,7 @@ class SocketChannel:
                 if not ready.done():
                     ready.set_result(None)
         self._sock.close()
+        self._buffer.clear()
         while self._fds:
             os.close(self._fds.popleft())
 
@@ -217,9 +229,8 @@ class MemoryChannel:
     """The in-process twin, for tests of what stands beside a channel; built by `memory_pair`."""
 
     def __init__(self) -> None:
-        self._inbox: asyncio.Queue[tuple[msgspec.Struct, list[int]] | None] = asyncio.Queue(
-            MEMORY_QUEUE
-        )
+        self._inbox: deque[tuple[msgspec.Struct, list[int]]] = deque()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._peer: MemoryChannel = self
         self._closed = False
 
@@ -228,26 +239,48 @@ class MemoryChannel:
         return self._closed
 
     async def send(self, message: msgspec.Struct, fds: Sequence[int] = ()) -> None:
-        if self._closed or self._peer._closed:
-            self.close()
-            raise ChannelClosed("the channel is closed")
-        await self._peer._inbox.put((message, list(fds)))
+        while True:
+            if self._closed or self._peer._closed:
+                raise ChannelClosed("the channel is closed")
+            if len(self._peer._inbox) < MEMORY_QUEUE:
+                break
+            await self._wait()
+        self._peer._inbox.append((message, [os.dup(fd) for fd in fds]))
+        self._peer._wake()
 
     async def receive(self) -> tuple[msgspec.Struct, list[int]]:
-        item = None if self._closed else await self._inbox.get()
-        if item is None:
-            self.close()
-            raise ChannelClosed("the channel is closed")
-        return item
+        while True:
+            if self._inbox:
+                self._peer._wake()
+                return self._inbox.popleft()
+            if self._closed or self._peer._closed:
+                self.close()
+                raise ChannelClosed("the channel is closed")
+            await self._wait()
+
+    async def _wait(self) -> None:
+        changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(changed)
+        try:
+            await changed
+        finally:
+            self._waiting.discard(changed)
+
+    def _wake(self) -> None:
+        for changed in self._waiting:
+            if not changed.done():
+                changed.set_result(None)
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        for end in (self, self._peer):
-            if end._inbox.full():
-                end._inbox.get_nowait()
-            end._inbox.put_nowait(None)
+        for _, fds in self._inbox:
+            for fd in fds:
+                os.close(fd)
+        self._inbox.clear()
+        self._wake()
+        self._peer._wake()
 
 
 def memory_pair() -> tuple[MemoryChannel, MemoryChannel]:

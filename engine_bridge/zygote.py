@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import msgspec
 
 from engine_bridge import child
-from engine_bridge.channel import HEADER
+from engine_bridge.channel import HEADER, receive_fds
 from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded
 from engine_bridge.messages.to_zygote import Fork
 from engine_bridge.process import die_with_parent, name_process
@@ -95,9 +95,7 @@ class _Zygote:
     def _receive(self, size: int) -> tuple[bytes, list[int]]:
         data, fds = b"", []
         while len(data) < size:
-            part, received, _, _ = socket.recv_fds(
-                self._sock, size - len(data), FDS_PER_FORK, socket.MSG_CMSG_CLOEXEC
-            )
+            part, received = receive_fds(self._sock, size - len(data), FDS_PER_FORK)
             if not part:
                 os._exit(0)
             data += part
