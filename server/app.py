@@ -35,7 +35,11 @@ ROUTERS = (
 
 
 class FrontendApp(Envelope):
-    """An ASGI application; ``registry`` holds its own metrics, for ``server.metrics.snapshot``."""
+    """An ASGI application.
+
+    Attributes:
+        registry: Its own metrics, for ``server.metrics.snapshot``.
+    """
 
     def __init__(self, inner: FastAPI, settings: FrontendSettings, metrics: HttpMetrics) -> None:
         super().__init__(inner, settings, metrics)

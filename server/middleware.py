@@ -40,17 +40,17 @@ class Envelope:
     """Wraps the application; serves HTTP, hands the lifespan on, refuses WebSockets."""
 
     def __init__(self, app: ASGIApp, settings: FrontendSettings, metrics: HttpMetrics) -> None:
-        self._app = app
+        self.inner = app
         self._settings = settings
         self._metrics = metrics
         self._rank = (b"x-omni-rank", str(settings.rank).encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.inner(scope, receive, send)
         elif scope["type"] == "http":
             await _Exchange(self._settings, self._rank, scope, send).run(
-                self._app, receive, self._metrics
+                self.inner, receive, self._metrics
             )
         else:
             await send({"type": "websocket.close", "code": 1008})

@@ -123,6 +123,7 @@ ROUTES: tuple[RouteRow, ...] = (
     *_each("refused", "GET /docs/oauth2-redirect HEAD /docs/oauth2-redirect", reason="no login"),
     *_each("refused", "POST /scale_elastic_ep POST /is_scaling_elastic_ep", reason=_ELASTIC),
     *_each("refused", "POST /v1/load_lora_adapter POST /v1/unload_lora_adapter", reason=_LORA),
+    *_each("refused", "POST /adapters DELETE /adapters/{adapter_name}", reason=_LORA),
     *_each("refused", "POST /start_profile POST /stop_profile", reason=_PROFILE),
     *_each("refused", "POST /fault_tolerance/apply GET /fault_tolerance/status", reason=_FAULT),
     *_each("refused", "POST /cohere/v2/chat POST /cohere/v2/chat/render", reason=_COHERE),
