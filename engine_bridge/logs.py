@@ -8,6 +8,7 @@ hide its cause in a file that nobody opens, and a healthy one does not fill the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from collections import deque
@@ -20,11 +21,14 @@ KEPT_LINES = 2000
 # A line longer than this is cut; vLLM prints whole configurations in one.
 MAX_LINE_BYTES = 16 << 10
 READ_CHUNK = 1 << 16
+# A pipe holds READ_CHUNK; one that is still full after this many reads belongs to a process that
+# goes on writing.
+LAST_READS = 4
 LEVELS = ("debug", "info", "warning", "error")
 # vLLM's and uvicorn's lines open with their level, after an optional "(EngineCore pid=1) " and
-# colours.
+# colours around either.
 LEVEL = re.compile(
-    r"^(?:\x1b\[[0-9;]*m)*(?:\([^)]*\)\s*)?(?:\x1b\[[0-9;]*m)*(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
+    r"^(?:\x1b\[[0-9;]*m)*(?:\([^)]*\)(?:\s|\x1b\[[0-9;]*m)*)?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
 )
 
 
@@ -59,12 +63,16 @@ class OutputRelay:
         if not data:
             self.close()
             return
+        self._split(data)
+
+    def _split(self, data: bytes) -> None:
         *lines, rest = (self._partial + data).split(b"\n")
         self._partial = rest[:MAX_LINE_BYTES]
         for line in lines:
-            self._take(line[:MAX_LINE_BYTES].decode(errors="replace").rstrip("\r"))
+            self._take(line)
 
-    def _take(self, line: str) -> None:
+    def _take(self, data: bytes) -> None:
+        line = data[:MAX_LINE_BYTES].decode(errors="replace").rstrip("\r")
         self.lines.append(line)
         match = LEVEL.match(line)
         level = {"CRITICAL": "error"}.get(match[1], match[1].lower()) if match else "info"
@@ -72,13 +80,16 @@ class OutputRelay:
             self._write(f"[{self.name}] {line}")
 
     def close(self) -> None:
-        """Stop reading; safe to call twice."""
+        """Take what lies in the pipe and stop reading; safe to call twice."""
         if self._fd < 0:
             return
         self._loop.remove_reader(self._fd)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(LAST_READS):
+                self._split(os.read(self._fd, READ_CHUNK))
         os.close(self._fd)
         self._fd = -1
         if self._partial:
-            self._take(self._partial.decode(errors="replace"))
+            self._take(self._partial)
             self._partial = b""
         self.ended.set_result(None)

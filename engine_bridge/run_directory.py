@@ -18,8 +18,8 @@ __all__ = ["RunDirectory"]
 PREFIX = "omni-run-"
 LOCK = "lock"
 # The kernel refuses a UNIX socket path above 107 bytes; what this module puts below its root is at
-# most this long.
-LONGEST_BELOW = 48
+# most this long: two separators, mkdtemp's 8 letters, and vLLM's own sockets, tmp/ and a UUID.
+LONGEST_BELOW = 2 + 8 + len("tmp/") + 36
 LONGEST_SOCKET_PATH = 107
 # Engines and frontends of one stage; each connects once, but reconnects queue while a frontend is
 # away.

@@ -226,7 +226,7 @@ class Policy:
             case StageConfigured():
                 return self._configure(event.stage)
             case StageReady():
-                return self._become(stage_name(event.stage), "ready")
+                return self._welcome(stage_name(event.stage))
             case FrontendReady():
                 return self._admit(event.rank)
             case Exited():
@@ -236,6 +236,10 @@ class Policy:
             case StopRequested():
                 return self._stop()
         assert_never(event)
+
+    def _welcome(self, stage: str) -> list[Instruction]:
+        # Its last message may be taken after its end.
+        return self._become(stage, "ready") if self.children[stage] == "starting" else []
 
     def _become(self, child: str, state: ChildState) -> list[Instruction]:
         self.children[child] = state
@@ -261,12 +265,14 @@ class Policy:
         return [KillAll(), Finish(error)]
 
     def _bury(self, event: Exited) -> list[Instruction]:
-        before = self.children.get(event.child, "ready")
         if not self._stopping:
-            self.children[event.child] = "failed"
-            if before == "starting" or (event.child == ZYGOTE and not self._all_ready()):
-                return self._fail(StartError(event.child, event.cause))
-            return self._fail(ChildDied(event.child, event.cause))
+            if event.child == ZYGOTE:
+                early = "starting" in self.children.values()
+            else:
+                early = self.children[event.child] == "starting"
+                self.children[event.child] = "failed"
+            error = StartError if early else ChildDied
+            return self._fail(error(event.child, event.cause))
         if event.child == ZYGOTE:
             return []
         instructions = self._become(event.child, "stopped")
@@ -280,9 +286,6 @@ class Policy:
         ):
             return [*instructions, StopStages()]
         return instructions
-
-    def _all_ready(self) -> bool:
-        return all(state == "ready" for state in self.children.values() if state != "failed")
 
     def _stopped(self, children: Iterable[str]) -> bool:
         return all(self.children[child] == "stopped" for child in children)

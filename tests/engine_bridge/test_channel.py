@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -67,7 +67,7 @@ class Threaded:
         self._channel = BlockingChannel(sock, incoming)
         self._sending = asyncio.Lock()
 
-    async def send(self, message: msgspec.Struct, fds: list[int] | tuple[int, ...] = ()) -> None:
+    async def send(self, message: msgspec.Struct, fds: Sequence[int] = ()) -> None:
         await asyncio.to_thread(self._channel.send, message, fds)
 
     async def receive(self) -> tuple[msgspec.Struct, list[int]]:
@@ -323,11 +323,9 @@ async def test_descriptors_that_come_with_garbage_are_closed(kind: str) -> None:
     ours, peer = socket_pair()
     with pipes(2) as (reads, _), peer:
         socket.send_fds(peer, [HEADER.pack(3, 2) + b"\xc1\xc1\xc1"], reads)
+        channel = SocketChannel(ours, Spoken) if kind == "async" else Threaded(ours, Spoken)
         with pytest.raises(RemoteProtocolError):
-            if kind == "async":
-                await SocketChannel(ours, Spoken).receive()
-            else:
-                BlockingChannel(ours, Spoken).receive()
+            await channel.receive()
     assert open_fds() <= before
 
 
@@ -382,18 +380,21 @@ async def test_send_that_was_cancelled_halfway_ends_the_channel() -> None:
     right.close()
 
 
+def hold_in_a_process(sock: socket.socket) -> subprocess.Popen[bytes]:
+    code = "import sys; print('up', flush=True); sys.stdin.read()"
+    with sock:
+        return subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=[sock.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+
 async def test_death_of_the_other_process_ends_the_channel() -> None:
     ours, theirs = socket_pair()
     channel = SocketChannel(ours, Spoken)
-    hold = "import sys; print('up', flush=True); sys.stdin.read()"
-    peer = subprocess.Popen(
-        [sys.executable, "-c", hold],
-        pass_fds=[theirs.fileno()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    theirs.close()
-    with peer:
+    with hold_in_a_process(theirs) as peer:
         assert peer.stdout is not None
         assert peer.stdout.readline() == b"up\n"
         receiving = asyncio.create_task(channel.receive())
