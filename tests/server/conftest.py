@@ -158,6 +158,15 @@ def make_app() -> Callable[..., Any]:
     return create_app
 
 
+@pytest.fixture(scope="session")
+def make_server() -> Callable[..., Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from server.upstream_http import build_server  # noqa: PLC0415
+
+    return build_server
+
+
 @pytest.fixture
 def app(
     make_app: Callable[..., Any],
