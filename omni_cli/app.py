@@ -83,6 +83,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def root(
+    ctx: typer.Context,
     version: bool = typer.Option(False, "--version", help="Show omni's version."),
 ) -> None:
     """Serve any-to-any models on vLLM, and use them."""
@@ -91,6 +92,8 @@ def root(
 
         typer.echo(version_line())
         raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 def root_command() -> Any:
@@ -143,6 +146,7 @@ def _decided(help_option: Any) -> Any:
     if help_option is not None:
         help_option.default = False
         help_option.help = "Show this help."
+        help_option.opts.sort(key=len)  # they come out of a set, in any order
     return help_option
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from engine_bridge.errors import ClientError, UsageError
 from omni_cli.chat.address import Address
-from omni_cli.chat.client import ChatClient, Sampling
+from omni_cli.chat.answer import Sampling
+from omni_cli.chat.client import ChatClient
 from omni_cli.chat.console import Prompt, ended_by_signals
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.oneshot import ask_once, read_question

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from engine_bridge.errors import ClientError, UsageError
-from omni_cli.chat.client import Answer, ChatClient, Sampling
+from omni_cli.chat.answer import Answer, Sampling
+from omni_cli.chat.client import ChatClient
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.rendering import answer_writer
 from omni_cli.chat.turn import answer_as_json, run_turn, stats_line

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from engine_bridge.errors import ClientError
-from omni_cli.chat.client import Answer, ChatClient, Sampling
+from omni_cli.chat.answer import Answer, Sampling
+from omni_cli.chat.client import ChatClient
 from omni_cli.chat.console import Reader, stoppable
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.rendering import answer_writer

@@ -8,7 +8,8 @@ from contextlib import closing
 from typing import Any
 
 from engine_bridge.errors import OmniError
-from omni_cli.chat.client import Answer, ChatClient, Sampling
+from omni_cli.chat.answer import Answer, Sampling
+from omni_cli.chat.client import ChatClient
 from omni_cli.chat.rendering import AnswerWriter
 
 __all__ = ["answer_as_json", "run_turn", "stats_line"]

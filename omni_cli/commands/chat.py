@@ -44,7 +44,7 @@ def chat(
       omni chat "What is the capital of France?"
       git diff | omni chat "Summarise this change."
     """
-    from omni_cli.chat.client import Sampling
+    from omni_cli.chat.answer import Sampling
     from omni_cli.chat.entry import chat as run
 
     sampling = Sampling(

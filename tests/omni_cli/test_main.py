@@ -51,7 +51,7 @@ QUICK = [
 
 
 class TestRoot:
-    @pytest.mark.parametrize("args", [(), ("--help",), ("-h",)])
+    @pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("--",)])
     def test_root_help(self, omni: RunOmni, args: tuple[str, ...]) -> None:
         run = omni(*args)
         assert (run.code, run.out, run.err) == (0, ROOT_HELP, "")
