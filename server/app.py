@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from server.error_shape import error_body, family_of
-from server.errors import ApiError
+from server.errors import SERVER_FAILED, ApiError, error_response
 from server.metrics import HttpMetrics
 from server.middleware import Envelope
 from server.passthrough import table_routes
@@ -72,29 +71,24 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     """ApiError, and what the framework raises by itself: 404, 405, a body that it cannot read."""
     assert isinstance(error, HTTPException)
     if isinstance(error, ApiError):
-        return _render(request, error)
+        return error_response(request.url.path, error)
     path, method = request.url.path[:200], request.method
     messages = {
         404: f"There is no route {path}; /docs lists them.",
         405: f"{path} does not answer {method}.",
     }
     message = messages.get(error.status_code, str(error.detail))
-    return _render(request, ApiError(error.status_code, message, headers=error.headers))
+    return error_response(
+        request.url.path, ApiError(error.status_code, message, headers=error.headers)
+    )
 
 
 async def _handle_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     message, param = explain_validation(error)
-    return _render(request, ApiError(400, message, param=param))
+    return error_response(request.url.path, ApiError(400, message, param=param))
 
 
 async def _handle_unexpected(request: Request, error: Exception) -> Response:
     """The framework raises the error again after this, and the outermost layer logs it."""
-    return _render(request, ApiError(500, "The server failed on this request."))
-
-
-def _render(request: Request, error: ApiError) -> Response:
-    family = family_of(request.url.path)
-    body = error_body(family, error.status_code, error.detail, type_=error.type_, param=error.param)
-    headers = dict(error.headers or {})
-    return Response(body, error.status_code, headers, media_type="application/json")
+    return error_response(request.url.path, ApiError(500, SERVER_FAILED))

@@ -17,10 +17,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
+from server.error_shape import error_body, family_of
 from server.health import RETRY_AFTER_S
 
-__all__ = ["ApiError", "BodyTooLarge", "BodyTooSlow", "StageDown", "UnknownModel", "WrongTask"]
+__all__ = [
+    "SERVER_FAILED",
+    "ApiError",
+    "BodyTooLarge",
+    "BodyTooSlow",
+    "StageDown",
+    "UnknownModel",
+    "WrongTask",
+    "error_response",
+]
+
+# All that a client is told of an exception that nobody expected; the log has the rest.
+SERVER_FAILED = "The server failed on this request."
 
 
 class ApiError(HTTPException):
@@ -91,3 +105,12 @@ class BodyTooSlow(ApiError):
     def __init__(self, idle_s: float) -> None:
         message = f"No further part of the request body came within {idle_s:g} s."
         super().__init__(408, message, headers={"connection": "close"})
+
+
+def error_response(path: str, error: ApiError) -> Response:
+    """The error as a response, in the shape that clients of this path read."""
+    body = error_body(
+        family_of(path), error.status_code, error.detail, type_=error.type_, param=error.param
+    )
+    headers = dict(error.headers or {})
+    return Response(body, error.status_code, headers, media_type="application/json")

@@ -15,8 +15,7 @@ import uuid
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.body import BoundedReceive
-from server.error_shape import error_body, family_of
-from server.errors import ApiError, BodyTooLarge
+from server.errors import SERVER_FAILED, ApiError, BodyTooLarge, error_response
 from server.metrics import HttpMetrics
 from server.request_id import valid_request_id
 from server.settings import FrontendSettings
@@ -86,7 +85,7 @@ class _Exchange:
             await self._refuse(error)
         except Exception:
             logger.exception("request %s failed", self._request_id.decode())
-            await self._refuse(ApiError(500, "The server failed on this request."))
+            await self._refuse(ApiError(500, SERVER_FAILED))
         finally:
             route = getattr(self._scope.get("route"), "path", UNMATCHED)
             method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
@@ -102,17 +101,13 @@ class _Exchange:
 
     async def _refuse(self, error: ApiError) -> None:
         """Answer from out here; one that has begun can only be cut."""
-        if self._started:
-            return
-        family = family_of(self._scope["path"])
-        body = error_body(
-            family, error.status_code, error.detail, type_=error.type_, param=error.param
-        )
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-        headers += [(n.encode(), v.encode()) for n, v in (error.headers or {}).items()]
-        start = {"type": "http.response.start", "status": error.status_code, "headers": headers}
-        await self.send(start)
-        await self._send({"type": "http.response.body", "body": body})
+        if not self._started:
+            response = error_response(self._scope["path"], error)
+            await response(self._scope, _no_more, self.send)
+
+
+async def _no_more() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _adopt_request_id(scope: Scope, max_chars: int) -> bytes:

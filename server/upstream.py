@@ -163,6 +163,27 @@ class UpstreamStage:
         return self._app
 
     async def _call(self, work: Awaitable[Any]) -> Reply:
+        """Make the call, which counts for upstream's ``/load`` where that is switched on."""
+        if not self._state.enable_server_load_tracking:
+            return await self._reply(work)
+        self._state.server_load_metrics += 1
+        reply: Reply | None = None
+        try:
+            reply = await self._reply(work)
+        finally:
+            if not isinstance(reply, StreamReply):
+                self._state.server_load_metrics -= 1
+        return StreamReply(self._counted(reply.frames)) if isinstance(reply, StreamReply) else reply
+
+    async def _counted(self, frames: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+        try:
+            async for frame in frames:
+                yield frame
+        finally:
+            self._state.server_load_metrics -= 1
+            await frames.aclose()
+
+    async def _reply(self, work: Awaitable[Any]) -> Reply:
         with translated(self.name):
             result = await work
         if isinstance(result, ErrorResponse):

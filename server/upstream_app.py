@@ -6,14 +6,18 @@ from argparse import Namespace
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import State
 from starlette.responses import Response
 from vllm.entrypoints.launchers.api_server.routers import register_api_routers
 from vllm.entrypoints.serve.exception_handling.register import init_exception_handler
 
-from server.error_shape import error_body, family_of
-from server.errors import ApiError, StageDown
-from server.upstream_errors import EngineDeadError, raised_while_validating
+from server.errors import SERVER_FAILED, ApiError, StageDown, error_response
+from server.upstream_errors import (
+    EngineDeadError,
+    explain_validation,
+    raised_while_validating,
+)
 
 __all__ = ["build_upstream_app"]
 
@@ -42,26 +46,35 @@ def build_upstream_app(
     init_exception_handler(app)
 
     async def handle_dead(request: Request, error: Exception) -> Response:
-        return _response(request, StageDown(stage))
-
-    async def handle_malformed(request: Request, error: Exception) -> Response:
-        if raised_while_validating(error):
-            return _response(request, ApiError(400, "A field of the body has a wrong type."))
-        raise error
-
-    async def handle_api_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ApiError)
-        return _response(request, error)
+        return error_response(request.url.path, StageDown(stage))
 
     app.add_exception_handler(EngineDeadError, handle_dead)
-    app.add_exception_handler(ApiError, handle_api_error)
+    app.add_exception_handler(ApiError, _handle_api_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid)
     for kind in (AttributeError, KeyError, IndexError, RecursionError):
-        app.add_exception_handler(kind, handle_malformed)
+        app.add_exception_handler(kind, _handle_malformed)
+    app.add_exception_handler(Exception, _handle_unexpected)
     return app
 
 
-def _response(request: Request, error: ApiError) -> Response:
-    family = family_of(request.url.path)
-    body = error_body(family, error.status_code, error.detail, type_=error.type_, param=error.param)
-    headers = dict(error.headers or {})
-    return Response(body, error.status_code, headers, media_type="application/json")
+async def _handle_api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_response(request.url.path, error)
+
+
+async def _handle_invalid(request: Request, error: Exception) -> Response:
+    """As on omni's own routes: bounded, without the client's values, in the family's shape."""
+    assert isinstance(error, RequestValidationError)
+    message, param = explain_validation(error)
+    return error_response(request.url.path, ApiError(400, message, param=param))
+
+
+async def _handle_malformed(request: Request, error: Exception) -> Response:
+    if raised_while_validating(error):
+        refusal = ApiError(400, "A field of the body has a value of a wrong type.")
+        return error_response(request.url.path, refusal)
+    raise error
+
+
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
+    return error_response(request.url.path, ApiError(500, SERVER_FAILED))

@@ -11,7 +11,6 @@ from fastapi.exceptions import RequestValidationError
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.entrypoints.serve.exception_handling.handlers.validation import (
     clean_loc_for_param,
-    validation_exception_handler,
 )
 from vllm.entrypoints.serve.exception_handling.utils import sanitize_message
 from vllm.exceptions import VLLMError
@@ -25,7 +24,6 @@ __all__ = [
     "explain_validation",
     "raised_while_validating",
     "translated",
-    "validation_exception_handler",
 ]
 
 # Entries of one validation error that are told, and characters of each: a union over a long list
@@ -65,9 +63,10 @@ def translated(stage: str) -> Iterator[None]:
 
 def explain_validation(error: RequestValidationError) -> tuple[str, str | None]:
     """What is wrong with a body, without its values, and the path of the first field at fault."""
-    problems = error.errors()
+    # Upstream's own checks raise this error with plain sentences.
+    problems = [problem for problem in error.errors() if isinstance(problem, dict)]
     if not problems:
-        return "The request is not valid.", None
+        return "; ".join(map(str, error.errors())) or "The request is not valid.", None
     paths = [clean_loc_for_param(tuple(problem["loc"])) for problem in problems]
     told = []
     for path, problem in list(zip(paths, problems, strict=True))[:MAX_PROBLEMS]:
