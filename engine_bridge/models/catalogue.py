@@ -140,7 +140,9 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def suggest(self, name: str) -> str:
         """Return a way out for an unknown name: the nearest names, or all if none is near."""
-        near = difflib.get_close_matches(name.lower(), self.names(), n=MAX_SUGGESTIONS)
+        wanted = name.lower()
+        begun = [known for known in self.names() if wanted and known.startswith(wanted)]
+        near = (begun or difflib.get_close_matches(wanted, self.names()))[:MAX_SUGGESTIONS]
         if near:
             return f"did you mean {' or '.join(near)}?"
         return f"there are {', '.join(self.names())}"

@@ -61,11 +61,14 @@ class GgufFile:
     """A GGUF file, mapped into memory.
 
     Raises:
-        ValueError: If it is no GGUF file.
+        ValueError: If it is no GGUF file, or a damaged one.
     """
 
     def __init__(self, path: Path) -> None:
-        self._reader = GGUFReader(path)
+        try:
+            self._reader = GGUFReader(path)
+        except (IndexError, KeyError, OverflowError) as error:  # the library reads past the end
+            raise ValueError("it is damaged") from error
         self.tensors: dict[str, ReaderTensor] = {
             tensor.name: tensor for tensor in self._reader.tensors
         }

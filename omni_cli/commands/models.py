@@ -51,9 +51,11 @@ def pull(name: Name, timeout: Timeout = None) -> None:
     from omni_cli.progress import reporter
 
     terminal = Terminal()
+    store = _store()
+    store.catalogue.require(name)
     try:
         with reporter(name, terminal) as report:
-            folder = _store().pull(name, report, PULL_TIMEOUT_S if timeout is None else timeout)
+            folder = store.pull(name, report, PULL_TIMEOUT_S if timeout is None else timeout)
     except KeyboardInterrupt:
         terminal.error("interrupted; nothing was stored")
         raise typer.Exit(INTERRUPTED) from None

@@ -42,7 +42,7 @@ def wheel(folder: Path, distribution: str, members: Mapping[str, bytes]) -> Path
 def entry(
     name: str, package: Path, members: Mapping[str, tuple[str, bytes]], **fields: object
 ) -> dict[str, Any]:
-    """A catalogue entry, as JSON has it, for the wheel at ``package``: path -> (target, content)."""
+    """Return a catalogue entry for the wheel at ``package``; members are (target, content)."""
     return {
         "name": name,
         "task": "generate",

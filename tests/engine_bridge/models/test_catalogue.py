@@ -106,6 +106,10 @@ class TestRequire:
             " did you mean smollm2-135m-instruct?"
         )
 
+    def test_require_names_what_begins_so(self) -> None:
+        with pytest.raises(ModelError, match=r"; did you mean smollm2-135m-instruct\?$"):
+            catalogue.load().require("smollm2")
+
     def test_require_names_all_if_none_is_near(self) -> None:
         with pytest.raises(ModelError, match="; there are smollm2-135m-instruct, minilm-l6$"):
             catalogue.load().require("qqq")

@@ -26,7 +26,7 @@ NOT_FOUND = "ERROR: No matching distribution found for x"
 
 
 class Index(ThreadingHTTPServer):
-    """A package index that serves the shop's wheels; ``sends`` cuts them, ``stalls`` stops there."""
+    """An index of the shop's wheels; ``sends`` cuts them, ``stalls`` keeps the client waiting."""
 
     daemon_threads = True
 
