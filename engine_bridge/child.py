@@ -33,8 +33,10 @@ def run(*, parent: int, name: str, target: str, channel_fd: int, output_fd: int)
     code = 1
     try:
         die_with_parent(parent)
-        # A process group of its own: an engine's workers are in it, and end with it.
-        os.setpgid(0, 0)
+        if os.getpgrp() != os.getpid():
+            # A process group of its own: an engine's workers are in it, and end with it.
+            os.setpgid(0, 0)
+        os.set_inheritable(channel_fd, False)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
         os.close(output_fd)

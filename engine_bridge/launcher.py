@@ -65,6 +65,10 @@ class _Ends:
         self.theirs.close()
         os.close(self.write_end)
 
+    def close_ours(self) -> None:
+        self.ours.close()
+        self.output.close()
+
     def child(self, name: str, pid: int, incoming: object) -> ChildProcess:
         return ChildProcess(name, pid, SocketChannel(self.ours, incoming), self.output)
 
@@ -146,38 +150,52 @@ class ZygoteLauncher:
                     case Preloaded():
                         self._on_preloaded(message.group, message.seconds)
                     case Forked():
-                        answer = self._pending.popleft()
-                        if not answer.done():
-                            answer.set_result(message.pid)
+                        self._take(message.pid)
         except ChannelClosed:
             for answer in self._pending:
                 if not answer.done():
-                    answer.set_exception(
-                        StartError("zygote", "it ended before it could start a child")
-                    )
+                    answer.set_exception(self._failure())
+
+    def _take(self, pid: int) -> None:
+        answer = self._pending.popleft()
+        if not answer.done():
+            answer.set_result(pid)
+            return
+        # Whoever asked for it was cancelled.
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
     async def launch(self, *, name: str, target: str, needs: str, incoming: object) -> ChildProcess:
-        assert self.process is not None, "start() comes first"
         ends = _Ends(name, self._level, self._write)
+        try:
+            pid = await self._ask(Fork(target=target, name=name, needs=needs), ends.fds())
+        except BaseException:
+            ends.close_ours()
+            raise
+        finally:
+            ends.close_theirs()
+        return ends.child(name, pid, incoming)
+
+    async def _ask(self, request: Fork, fds: list[int]) -> int:
+        assert self.process is not None, "start() comes first"
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         try:
             async with self._asking:
                 self._pending.append(answer)
-                await self.process.channel.send(
-                    Fork(target=target, name=name, needs=needs), ends.fds()
-                )
+                await self.process.channel.send(request, fds)
         except ChannelClosed as error:
-            raise StartError("zygote", "it ended before it could start a child") from error
-        finally:
-            ends.close_theirs()
-        return ends.child(name, await answer, incoming)
+            raise self._failure() from error
+        return await answer
+
+    def _failure(self) -> StartError:
+        return StartError("zygote", "it ended before it could start a child")
 
     async def stop(self) -> None:
         if self.process is None:
             return
         self.process.channel.close()
         self.process.signal(signal.SIGKILL)
-        await self.process.exited
+        await asyncio.shield(self.process.exited)
         if self._reader is not None:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):

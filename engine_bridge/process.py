@@ -123,7 +123,7 @@ class ChildProcess:
             return await asyncio.wait_for(asyncio.shield(self.exited), timeout_s)
         except TimeoutError:
             self.signal(signal.SIGKILL)
-            return await self.exited
+            return await asyncio.shield(self.exited)
 
     def describe_exit(self) -> str:
         """How the process ended, in words; only once it has."""
@@ -139,6 +139,9 @@ def reap_unknown(known: set[int]) -> list[int]:
     """Reap orphans that came to this process as their subreaper, such as the workers of a killed
     engine.
 
+    The leader of a process group is left alone: every child that a launcher starts is one before
+    it becomes a child of this process, and may have ended before its launch is known here.
+
     Args:
         known: Pids that have a `ChildProcess` of their own, which are left alone.
 
@@ -151,7 +154,7 @@ def reap_unknown(known: set[int]) -> list[int]:
             info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return reaped
-        if info is None or info.si_pid in known:
+        if info is None or info.si_pid in known or os.getpgid(info.si_pid) == info.si_pid:
             return reaped
         os.waitpid(info.si_pid, 0)
         reaped.append(info.si_pid)

@@ -118,6 +118,8 @@ class _Zygote:
         if intermediate == 0:
             pid = os.fork()
             if pid:
+                # Before the parent has it: its group tells it from an engine's orphaned worker.
+                os.setpgid(pid, pid)
                 os.write(write_end, PID.pack(pid))
                 os._exit(0)
             self._sock.close()
