@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TARGETS = ("install", "serve", "chat", "test", "check", "types", "bench", "completions", "lock")
 
 # Left out on purpose; requirements/overrides.txt says why.
-LEFT_OUT = {"torchvision", "torchaudio", "torchcodec"}
+LEFT_OUT = {"torchvision", "torchaudio", "torchcodec", "triton"}
 # Sources that no committed file may point to: every machine has its own.
 HOST = re.compile(r"https?://|\bfile://|--(?:extra-)?index-url|--find-links|\.(?:org|com|net|io)/")
 
@@ -89,6 +89,11 @@ class TestLocks:
     def test_locks_hold_the_tools(self, extra: str) -> None:
         for need in map(Requirement, PROJECT["optional-dependencies"][extra]):
             assert need.specifier.contains((CPU | TEST)[canonicalize_name(need.name)])
+
+    def test_overrides_name_what_is_left_out(self) -> None:
+        lines = (ROOT / "requirements" / "overrides.txt").read_text().splitlines()
+        assert {line.split(" ;")[0] for line in lines if line and line[0] != "#"} == LEFT_OUT
+        assert not LEFT_OUT & CPU.keys()
 
     def test_locks_share_no_package(self) -> None:
         assert not CPU.keys() & TEST.keys()
@@ -247,7 +252,7 @@ class TestRefusals:
         (install.tools / "df").unlink()
         script(install.tools / "df", "echo head; echo disk 1 1 12000 99% /")
         said = install.refusal()
-        assert "12 MB are free on this disk, and the install takes 3500 MB" in said
+        assert "12 MB are free on this disk, and the install takes 2500 MB" in said
         assert not install.venv.exists()
 
     def test_torch_that_is_nowhere(self, install: Install, tmp_path: Path) -> None:
@@ -299,7 +304,9 @@ class TestRepair:
 
     def test_second_run_does_nothing(self, ready: Install, tmp_path: Path) -> None:
         assert ready.run().returncode == 0
-        assert len(self.asked(tmp_path)) == 4  # torch looked for, torch, the lock, omni
+        assert (
+            len(self.asked(tmp_path)) == 5
+        )  # torch looked for, torch, the lock, omni, what is left out
         again = ready.run()
         assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
         assert self.asked(tmp_path) == []
@@ -319,7 +326,7 @@ class TestRepair:
         self.asked(tmp_path)
         assert ready.run().returncode == 0
         assert not (ready.venv / "half-a-package").exists()
-        assert len(self.asked(tmp_path)) == 4
+        assert len(self.asked(tmp_path)) == 5
 
     def test_sound_environment_is_kept(self, ready: Install, tmp_path: Path) -> None:
         assert ready.run().returncode == 0
