@@ -32,11 +32,12 @@ def make_launcher(
     *,
     level: str = "debug",
     preload: Mapping[str, tuple[str, ...]] = PRELOAD,
+    on_preloaded: Callable[[str, float], None] = lambda group, seconds: None,
     **env: str,
 ) -> Launcher:
     if kind == "spawn":
         return SpawnLauncher(environment(**env), level, write)
-    return ZygoteLauncher(environment(**env), preload, level, write, lambda group, seconds: None)
+    return ZygoteLauncher(environment(**env), preload, level, write, on_preloaded)
 
 
 class Kept:
