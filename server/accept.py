@@ -1,10 +1,12 @@
 """Which rank accepts the next connection on the listening socket that all ranks share.
 
-The ranks publish their load in one shared page, each in its own slot. A slot orders ranks by how
-many connections they have open, and among equals by how long ago they last accepted one, so that
-an idle server serves new connections round robin. There is no lock and no shared counter: the
-order of two accepts comes from CLOCK_MONOTONIC, which all processes of a machine share, and a
-stale slot costs one uneven choice, never a lost connection.
+The ranks publish their load in one shared page, each in its own slot. New connections go round
+robin: the rank that has accepted least recently comes first. A rank with clearly more open
+connections than the least loaded one comes after the others, so that connections of different
+length do not pile up on one rank; a few more do not count, or one idle connection would send every
+short one elsewhere. There is no lock and no shared counter: the order of two accepts comes from
+CLOCK_MONOTONIC, which all processes of a machine share, and a stale slot costs one uneven choice,
+never a lost connection.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Iterable, Iterator, MutableSequence
 from typing import SupportsIndex, overload
 
 __all__ = ["NOT_ACCEPTING", "AcceptLedger"]
@@ -20,9 +22,12 @@ __all__ = ["NOT_ACCEPTING", "AcceptLedger"]
 # Load of a rank that is not accepting: more than any rank can have, so that nobody waits for it.
 NOT_ACCEPTING = 2**31 - 1
 
+# Open connections that a rank may have beyond the least loaded one before it is passed over.
+SLACK = 4
+
 _WORDS = 2  # per slot: open connections, then the time of the last accept
 _WORD_BYTES = 8  # aligned, so that the store of one word is one instruction
-_ORDER_BITS = 63  # room for CLOCK_MONOTONIC nanoseconds below the number of connections
+_ORDER_BITS = 63  # room for CLOCK_MONOTONIC nanoseconds below the excess of connections
 
 
 class AcceptLedger(MutableSequence[int]):
@@ -82,10 +87,19 @@ class AcceptLedger(MutableSequence[int]):
     @overload
     def __getitem__(self, index: slice) -> MutableSequence[int]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> int | MutableSequence[int]:
-        if isinstance(index, slice):
-            return [self[rank] for rank in range(*index.indices(self._ranks))]
-        word = self._word(index)
-        return (self._words[word] << _ORDER_BITS) + self._words[word + 1]
+        return self._orders()[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._orders())
+
+    def _orders(self) -> list[int]:
+        words = self._words.tolist()
+        counts, accepted = words[::_WORDS], words[1::_WORDS]
+        most = min(counts) + SLACK
+        return [
+            (max(0, count - most) << _ORDER_BITS) + last
+            for count, last in zip(counts, accepted, strict=True)
+        ]
 
     @overload
     def __setitem__(self, index: SupportsIndex, value: int) -> None: ...

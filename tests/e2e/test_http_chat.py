@@ -155,7 +155,8 @@ class TestToolCall:
                 names += [piece.function.name] if piece.function.name else []
                 parts.append(piece.function.arguments or "")
         assert names == ["get_weather"]
-        assert "".join(parts) == plain[0].function.arguments
+        # Upstream writes the plain arguments anew, and streams them as the model spaces them.
+        assert json.loads("".join(parts)) == arguments
 
 
 class TestRefused:
