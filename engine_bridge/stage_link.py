@@ -126,10 +126,12 @@ class StageLink:
                     if not call.done():
                         call.set_exception(EngineDead())
                 continue
-            outputs = msgspec.msgpack.decode(frames[0])
-            answer = outputs[UTILITY_OUTPUT] if len(outputs) > UTILITY_OUTPUT else None
-            if answer:
-                self._answer(*answer)
+            # What cannot be read answers nothing: its call times out, the next one still works.
+            with contextlib.suppress(msgspec.MsgspecError, TypeError):
+                outputs = msgspec.msgpack.decode(frames[0])
+                answer = outputs[UTILITY_OUTPUT] if len(outputs) > UTILITY_OUTPUT else None
+                if answer:
+                    self._answer(*answer)
 
     def _answer(
         self, call_id: int, failure: str | None, result: tuple[object, object] | None
