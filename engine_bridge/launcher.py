@@ -21,9 +21,13 @@ from engine_bridge.errors import ChannelClosed, StartError
 from engine_bridge.logs import OutputRelay
 from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded
 from engine_bridge.messages.to_zygote import Fork
-from engine_bridge.process import ChildProcess
+from engine_bridge.process import ChildProcess, children_of_this_process
 
 __all__ = ["Launcher", "SpawnLauncher", "ZygoteLauncher"]
+
+
+# A process's sockets close just before it has ended; its exit then says why.
+EXIT_TIMEOUT_S = 1.0
 
 
 class Launcher(Protocol):
@@ -130,6 +134,7 @@ class ZygoteLauncher:
         self._on_preloaded = on_preloaded
         self._pending: deque[asyncio.Future[int]] = deque()
         self._reader: asyncio.Task[None] | None = None
+        self._launched: set[int] = set()
         self._asking = asyncio.Lock()
         self.process: ChildProcess | None = None
 
@@ -152,9 +157,10 @@ class ZygoteLauncher:
                     case Forked():
                         self._take(message.pid)
         except ChannelClosed:
+            failure = await self._failure()
             for answer in self._pending:
                 if not answer.done():
-                    answer.set_exception(self._failure())
+                    answer.set_exception(failure)
 
     def _take(self, pid: int) -> None:
         answer = self._pending.popleft()
@@ -174,6 +180,7 @@ class ZygoteLauncher:
             raise
         finally:
             ends.close_theirs()
+        self._launched.add(pid)
         return ends.child(name, pid, incoming)
 
     async def _ask(self, request: Fork, fds: list[int]) -> int:
@@ -184,11 +191,16 @@ class ZygoteLauncher:
                 self._pending.append(answer)
                 await self.process.channel.send(request, fds)
         except ChannelClosed as error:
-            raise self._failure() from error
+            raise await self._failure() from error
         return await answer
 
-    def _failure(self) -> StartError:
-        return StartError("zygote", "it ended before it could start a child")
+    async def _failure(self) -> StartError:
+        assert self.process is not None, "start() comes first"
+        try:
+            await asyncio.wait_for(asyncio.shield(self.process.exited), EXIT_TIMEOUT_S)
+        except TimeoutError:
+            return StartError("zygote", "it closed its channel")
+        return StartError("zygote", self.process.describe_exit())
 
     async def stop(self) -> None:
         if self.process is None:
@@ -200,6 +212,17 @@ class ZygoteLauncher:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reader
+        self._end_strays(self.process.pid)
+
+    def _end_strays(self, session: int) -> None:
+        """End forks that nobody was told of: their launch was cancelled, or the zygote ended first.
+
+        All forks are in the zygote's session.
+        """
+        for pid in children_of_this_process() - self._launched:
+            if os.getsid(pid) == session:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def _spawn(module: str, arguments: list[str], fds: list[int], env: Mapping[str, str]) -> int:

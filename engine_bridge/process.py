@@ -9,11 +9,19 @@ import contextlib
 import ctypes
 import os
 import signal
+from pathlib import Path
 
 from engine_bridge.channel import SocketChannel
 from engine_bridge.logs import OutputRelay
 
-__all__ = ["ChildProcess", "become_subreaper", "die_with_parent", "name_process", "reap_unknown"]
+__all__ = [
+    "ChildProcess",
+    "become_subreaper",
+    "children_of_this_process",
+    "die_with_parent",
+    "name_process",
+    "reap_unknown",
+]
 
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
@@ -133,6 +141,15 @@ class ChildProcess:
         if code < 0:
             return f"ended by {signal.Signals(-code).name}"
         return f"exited with code {code}"
+
+
+def children_of_this_process() -> set[int]:
+    """Pids of all children, of every thread; those that have ended but were not reaped as well."""
+    pids: set[int] = set()
+    for children in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has just ended
+            pids.update(map(int, children.read_text().split()))
+    return pids
 
 
 def reap_unknown(known: set[int]) -> list[int]:

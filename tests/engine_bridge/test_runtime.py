@@ -403,6 +403,13 @@ async def test_stage_that_dies_while_frontends_drain_is_no_error() -> None:
         await asyncio.wait_for(begun.task, PROMPT_S)
 
 
+@pytest.mark.parametrize("after_s", [0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
+async def test_run_cancelled_at_any_moment_of_its_start_leaves_nothing(after_s: float) -> None:
+    async with run(frontends=4) as begun:
+        await asyncio.wait([begun.task], timeout=after_s)
+    # The fixture looks for processes and descriptors.
+
+
 async def test_cancelled_run_leaves_nothing() -> None:
     async with run() as begun:
         await begun.ready()
