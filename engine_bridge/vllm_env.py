@@ -57,6 +57,8 @@ def environment(
         # Read when numpy and scipy load: their thread pools would make the zygote unsafe to fork.
         env["OPENBLAS_NUM_THREADS"] = "1"
         env["OMP_NUM_THREADS"] = "1"
+        # Threads are set by call, per stage; vLLM's own binding wants a NUMA node for each worker.
+        env.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         _preload_libgomp(env)
     return env
 

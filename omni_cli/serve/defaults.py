@@ -33,7 +33,6 @@ DEFAULTS: dict[str, object] = {
     "start_method": "auto",
     "ready_timeout_s": 600.0,
     "stop_timeout_s": 5.0,
-    "log_level": "info",
     "quiet": False,
     "verbose": False,
 }

@@ -75,7 +75,7 @@ def serve(given: Mapping[str, object]) -> int:
         prepared.listener,
         prepared.terminal,
         on_cpu=prepared.on_cpu,
-        log_level=prepared.settings.runtime.log_level,
+        log_level=_log_level(prepared.settings),
         log_folder=prepared.log_folder,
     )
 
@@ -142,6 +142,11 @@ def _new(known: list[Problem], found: list[Problem]) -> list[Problem]:
     """Problems whose subject is not already at fault: they were computed with a stand-in value."""
     subjects = {problem.subject for problem in known}
     return [problem for problem in found if problem.subject not in subjects]
+
+
+def _log_level(settings: ServeSettings) -> str | None:
+    """What was asked for; ``--verbose`` alone asks for the children's lines as well."""
+    return settings.runtime.log_level or ("info" if settings.runtime.verbose else None)
 
 
 def _verbosity(settings: ServeSettings) -> int:

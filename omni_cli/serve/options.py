@@ -240,7 +240,13 @@ DataParallelSize = Annotated[
 ]
 
 LogLevelOption = Annotated[
-    LogLevel | None, _option(OUTPUT, "log_level", "How much the server's processes log.")
+    LogLevel | None,
+    _option(
+        OUTPUT,
+        "log_level",
+        "Show what engines and frontends log from this level on. Without it: warnings, once the "
+        "server is ready.",
+    ),
 ]
 Quiet = Annotated[bool | None, _option(OUTPUT, "quiet", "Say only what went wrong.")]
 Verbose = Annotated[bool | None, _option(OUTPUT, "verbose", "Say more about each step.")]

@@ -121,7 +121,7 @@ class RuntimeSettings(_Section):
     start_method: StartMethod = "auto"
     ready_timeout_s: Annotated[float, _bounded("ready_timeout_s")] = 600.0
     stop_timeout_s: Annotated[float, _bounded("stop_timeout_s")] = 5.0
-    log_level: LogLevel = "info"
+    log_level: LogLevel | None = None
     quiet: bool = False
     verbose: bool = False
 
