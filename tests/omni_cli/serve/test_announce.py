@@ -1,0 +1,175 @@
+"""All that `omni serve` says while it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine_bridge.plan import RuntimePlan, StagePlan
+from engine_bridge.status import Phase, RuntimeStatus
+from omni_cli.serve.announce import Announcer
+from omni_cli.terminal import Terminal
+
+PLAN = RuntimePlan(
+    stages=(
+        StagePlan(name="chat", model="m", model_path="/m", served_names=("smol", "gpt-x")),
+        StagePlan(name="embed", model="n", model_path="/n", served_names=("minilm",)),
+    )
+)
+LOOPBACK = ("127.0.0.1", 8000)
+STOPPING = "stopping: running requests may finish; Ctrl-C again ends at once\n"
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program called by its name, and a clock that stands still."""
+    monkeypatch.setattr(sys, "argv", ["/opt/x/bin/omni"])
+    monkeypatch.setattr(shutil, "which", lambda _: "/opt/x/bin/omni")
+    monkeypatch.setattr(time, "monotonic", lambda: 112.3)
+
+
+def made(
+    address: tuple[object, ...] = LOOPBACK, log_level: str | None = None, verbosity: int = 0
+) -> Announcer:
+    return Announcer(Terminal(verbosity), PLAN, address, log_level)
+
+
+def status(*, ready: bool) -> RuntimeStatus:
+    return RuntimeStatus(
+        started_at=100.0,
+        phases=(
+            Phase(name="import", started_at=100.0, ended_at=105.0),
+            Phase(name="stage chat", started_at=105.0),
+            Phase(name="stage embed", started_at=105.0),
+        ),
+        stages={"chat": "ready" if ready else "starting", "embed": "ready"},
+        frontends=("ready",),
+    )
+
+
+def ready_block(url: str, flag: str = "") -> str:
+    return (
+        f"ready after 12.3 s at {url}\n"
+        "  model  smol, gpt-x\n"
+        "  model  minilm\n"
+        f"  chat   omni chat{flag}   (in another terminal)\n"
+        f"  API    {url}/v1   (described at {url}/docs)\n"
+        "  stop   Ctrl-C\n"
+    )
+
+
+async def test_whole_life_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made() as announcer:
+        announcer.show(status(ready=False))
+        announcer.show(status(ready=True))
+        announcer.show(status(ready=True))
+        announcer.line("[stage chat] WARNING something")
+        announcer.stopping()
+        announcer.stopping()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "starting smol, minilm at http://127.0.0.1:8000\n"
+        + ready_block("http://127.0.0.1:8000")
+        + "[stage chat] WARNING something\n"
+        + STOPPING
+        + "ending at once\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        (("127.0.0.1", 8001), "http://127.0.0.1:8001"),
+        (("0.0.0.0", 9000), "http://127.0.0.1:9000"),
+        (("::", 9000, 0, 0), "http://[::1]:9000"),
+        (("::1", 8000, 0, 0), "http://[::1]:8000"),
+        (("192.168.1.5", 8000), "http://192.168.1.5:8000"),
+    ],
+)
+def test_address_can_be_typed_again(
+    capsys: pytest.CaptureFixture[str], address: tuple[object, ...], url: str
+) -> None:
+    made(address).show(status(ready=True))
+    assert capsys.readouterr().err == ready_block(url, f" --url {url}")
+
+
+def test_lines_before_ready_are_shown_only_if_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made().line("[stage chat] WARNING early")
+    assert capsys.readouterr().err == ""
+    made(log_level="warning").line("[stage chat] WARNING early")
+    assert capsys.readouterr().err == "[stage chat] WARNING early\n"
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    announcer = made(verbosity=-1)
+    announcer.show(status(ready=True))
+    announcer.stopping()
+    assert capsys.readouterr().err == ""
+
+
+def test_ready_after_a_stop_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    announcer = made()
+    announcer.stopping()
+    announcer.show(status(ready=True))
+    assert capsys.readouterr().err == STOPPING
+
+
+async def test_phases_that_run_are_told_while_they_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announcer = made()
+    announcer.show(status(ready=False))
+    ticking = announcer._tick()
+    ticking.send(None)
+    ticking.close()
+    assert capsys.readouterr().err == "loading stage chat, stage embed 12 s\n"
+
+
+def test_log_of_a_failed_child_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "deep"
+    made().keep_log(folder, "stage chat", ["one", "grüße"])
+    path = folder / f"stage-chat.{os.getpid()}.log"
+    assert path.read_text(encoding="utf-8") == "one\ngrüße\n"
+    assert capsys.readouterr().err == f"the last lines of stage chat are in {path}\n"
+
+
+def test_log_that_cannot_be_kept_is_not_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    made().keep_log(tmp_path / "file", "stage chat", ["one"])
+    made().keep_log(tmp_path / "none", "stage chat", [])
+    assert capsys.readouterr().err == ""
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("called", "found", "shown"),
+    [
+        ("/opt/x/bin/omni", "/opt/x/bin/omni", "omni"),
+        ("/opt/x/bin/omni", None, None),
+        ("/opt/x/bin/omni", "/usr/bin/omni", None),
+    ],
+)
+def test_command_is_shown_as_it_can_be_typed(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    called: str,
+    found: str | None,
+    shown: str | None,
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setattr(shutil, "which", lambda _: found)
+    made().show(status(ready=True))
+    wanted = shown or os.path.relpath(called)
+    assert f"  chat   {wanted} chat   (in" in capsys.readouterr().err
