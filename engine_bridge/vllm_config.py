@@ -21,6 +21,7 @@ from typing import NoReturn
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
+from vllm.exceptions import VLLMClientError
 from vllm.model_executor.models import registry
 from vllm.usage.usage_lib import UsageContext
 from vllm.utils.argparse_utils import FlexibleArgumentParser
@@ -71,7 +72,7 @@ def parse(
     args: argparse.Namespace = parser.parse_args(words)
     try:
         validate_parsed_serve_args(args)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, VLLMClientError) as error:
         raise ArgumentRejected(str(error)) from error
     return args
 

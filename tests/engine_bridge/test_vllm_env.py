@@ -1,4 +1,4 @@
-"""The variables with which vLLM is driven: what is set, what the user may override, what is undone."""
+"""The variables with which vLLM is driven: what is set, what the user overrides, what is undone."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def test_environment_of_a_run_on_the_cpu() -> None:
         "HF_HUB_OFFLINE": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
     assert base == {"PATH": "/bin", "VLLM_CPU_KVCACHE_SPACE": "40"}
 
@@ -53,6 +54,7 @@ def test_environment_elsewhere_leaves_threads_and_hub_alone() -> None:
         ("VLLM_NO_USAGE_STATS", "0"),
         ("TOKENIZERS_PARALLELISM", "true"),
         ("HF_HUB_OFFLINE", "0"),
+        ("VLLM_CPU_OMP_THREADS_BIND", "0-1"),
     ],
 )
 def test_what_the_user_set_wins(name: str, value: str) -> None:
