@@ -67,7 +67,7 @@ class Answer:
         self.pieces += 1
 
     def restart_clock(self) -> None:
-        """Count from now: the server was not ready before."""
+        """Count from now: nothing was asked before, or the server was not ready for it."""
         self._started = time.monotonic()
 
     def end(self) -> None:

@@ -119,6 +119,7 @@ class ChatClient:
         url = self.address.api("/chat/completions")
         body = {"model": model, "messages": list(messages), **sampling.body()}
         answer.model = model
+        answer.restart_clock()
         try:
             with self._open("POST", url, body, answer.restart_clock) as response:
                 pieces = self._stream if sampling.stream else self._whole

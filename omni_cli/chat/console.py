@@ -44,6 +44,7 @@ class Prompt:
             key_bindings=_bindings(),
             prompt_continuation="  ",
             enable_suspend=True,
+            reserve_space_for_menu=0,  # there is no menu; the default scrolls eight lines away
         )
 
     def read(self) -> str | None:
