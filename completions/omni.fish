@@ -49,7 +49,7 @@ complete -c omni -n '__omni_at \'serve\'' -l enable-prefix-caching -l no-enable-
 complete -c omni -n '__omni_at \'serve\'' -l tensor-parallel-size -o tp -x -d 'Number of workers that share each layer.'
 complete -c omni -n '__omni_at \'serve\'' -l pipeline-parallel-size -o pp -x -d 'Number of workers that share the layers out; above 1 is not built yet.'
 complete -c omni -n '__omni_at \'serve\'' -l data-parallel-size -o dp -x -d 'Number of copies of the engine; above 1 is not built yet.'
-complete -c omni -n '__omni_at \'serve\'' -l log-level -x -a 'debug info warning error' -d 'How much the server\'s processes log.'
+complete -c omni -n '__omni_at \'serve\'' -l log-level -x -a 'debug info warning error' -d 'Show what engines and frontends log from this level on. Without it: warnings, once the server is ready.'
 complete -c omni -n '__omni_at \'serve\'' -l quiet -d 'Say only what went wrong.'
 complete -c omni -n '__omni_at \'serve\'' -l verbose -d 'Say more about each step.'
 complete -c omni -n '__omni_at \'serve\'' -s h -l help -d 'Show this help.'
