@@ -18,10 +18,10 @@ from engine_bridge.models.store import ModelStore, cache_root
 from engine_bridge.pipelines import Pipeline, read_pipeline
 from engine_bridge.plan import RuntimePlan
 from omni_cli.serve.facts import Facts, collect_facts
+from omni_cli.serve.fetch import Stopped, fetch_missing
 from omni_cli.serve.listen import bind_listener
 from omni_cli.serve.plan import build_plan
 from omni_cli.serve.problems import Problem
-from omni_cli.serve.pull import pull_missing
 from omni_cli.serve.settings import ServeSettings, read_settings
 from omni_cli.serve.stages import StageWish, is_pipeline_file, stage_wishes
 from omni_cli.serve.validate import validate
@@ -29,6 +29,7 @@ from omni_cli.terminal import Terminal
 
 __all__ = ["Prepared", "prepare", "serve"]
 
+DONE = 0
 USAGE = 2
 
 
@@ -65,7 +66,10 @@ def serve(given: Mapping[str, object]) -> int:
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
     """
-    prepared = prepare(given)
+    try:
+        prepared = prepare(given)
+    except Stopped:
+        return DONE
     if prepared is None:
         return USAGE
     from omni_cli.serve.root import run  # noqa: PLC0415 - what it imports, a refusal does not pay
@@ -103,7 +107,8 @@ def prepare(given: Mapping[str, object]) -> Prepared | None:
             for problem in problems:
                 terminal.error(str(problem))
             return None
-        facts = replace(facts, models=pull_missing(facts.models, store, terminal))
+        models = fetch_missing(facts.models, store, terminal, listener)
+        facts = replace(facts, models=models)
         plan = build_plan(settings, stages, facts)
         until_sure.pop_all()
         return Prepared(

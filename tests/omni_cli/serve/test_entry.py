@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from engine_bridge.errors import ModelError
-from engine_bridge.models.progress import Progress, ProgressCallback
-from engine_bridge.models.store import ModelStore
 from omni_cli.serve.entry import Prepared, prepare, serve
 from omni_cli.serve.listen import bind_listener
-from omni_cli.serve.pull import pull_missing
-from omni_cli.terminal import Terminal
-from tests.omni_cli.serve.wishes import model_facts
 
 CONFIG = '{"architectures": ["LlamaForCausalLM"]}'
 
@@ -94,54 +87,3 @@ def test_bad_value_is_reported_once(dummy: str, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == (
         "error: --host '': must not be empty\nerror: --threads 0: must be 1 to 1024\n"
     )
-
-
-class FakeStore(ModelStore):
-    """A store whose pull takes no network."""
-
-    def __init__(self, error: ModelError | None = None) -> None:
-        super().__init__(Path("cache"))
-        self.error = error
-        self.pulled: list[str] = []
-
-    def pull(
-        self, name: str, progress: ProgressCallback | None = None, timeout_s: float = 0.0
-    ) -> Path:
-        assert progress is not None
-        self.pulled.append(name)
-        if self.error is not None:
-            raise self.error
-        for done in (0, 50, 100):
-            progress(Progress(done, 100, "download"))
-        progress(Progress(0, 0, "wait"))
-        return self.folder / name
-
-
-class TestPull:
-    def test_only_what_is_missing_is_fetched(self, capsys: pytest.CaptureFixture[str]) -> None:
-        store = FakeStore()
-        bundled = model_facts("minilm-l6")
-        hub = model_facts("org/name")
-        found = pull_missing({"a": bundled, "b": hub}, store, Terminal())
-        assert (found, store.pulled) == ({"a": bundled, "b": hub}, [])
-        assert capsys.readouterr().err == ""
-
-    def test_progress_is_noted_once_a_step(self, capsys: pytest.CaptureFixture[str]) -> None:
-        store = FakeStore()
-        absent = replace(model_facts("minilm-l6"), here=False)
-        found = pull_missing({"a": absent}, store, Terminal())
-        assert found["a"].here
-        assert found["a"].path == "cache/models/minilm-l6"
-        assert capsys.readouterr().err == (
-            "model minilm-l6 is not in the cache: fetching 84 MB, once\n"
-            "model minilm-l6: downloading 0%\n"
-            "model minilm-l6: waiting for another process that prepares it\n"
-            "model minilm-l6 is ready in cache/models/minilm-l6\n"
-        )
-
-    def test_failure_is_passed_on(self) -> None:
-        error = ModelError("minilm-l6", "cannot be fetched", retryable=True)
-        absent = replace(model_facts("minilm-l6"), here=False)
-        with pytest.raises(ModelError) as caught:
-            pull_missing({"a": absent}, FakeStore(error), Terminal())
-        assert caught.value is error
