@@ -100,6 +100,8 @@ def _check_events(path: Path, text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
+                # PyYAML's own type allows None; the parser sets it on every event.
+                assert event.start_mark is not None
                 where = f"{path}:{event.start_mark.line + 1}"
                 raise UsageError(where, None, f"is nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
