@@ -217,10 +217,13 @@ class ZygoteLauncher:
     def _end_strays(self, session: int) -> None:
         """End forks that nobody was told of: their launch was cancelled, or the zygote ended first.
 
-        All forks are in the zygote's session.
+        All forks are in the zygote's session. A double fork's child may come here only with the end
+        of its intermediate, so this looks again until there is none.
         """
-        for pid in children_of_this_process() - self._launched:
-            if os.getsid(pid) == session:
+        while strays := [
+            pid for pid in children_of_this_process() - self._launched if os.getsid(pid) == session
+        ]:
+            for pid in strays:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
 
