@@ -20,8 +20,10 @@ from starlette.types import ASGIApp
 from vllm.entrypoints.launchers.api_server.app_state import init_app_state
 from vllm.entrypoints.serve import instrumentator
 from vllm.entrypoints.serve.utils.sse_keep_alive import with_sse_keep_alive
+from vllm.renderers import hf as hf_renderer
 from vllm.version import __version__ as vllm_version
 
+import server.upstream_modules  # noqa: F401
 from server.ports import JsonReply, Reply, StreamReply
 from server.upstream_app import build_upstream_app
 from server.upstream_errors import api_error, translated
@@ -65,8 +67,29 @@ async def build_stage(
     args.served_model_name = list(served_names)
     tasks = tuple(await llm.get_supported_tasks())
     state = State()
+    _skip_processor_lookup(llm)
     await init_app_state(llm, state, args, tasks)
     return UpstreamStage(name, served_names, llm, args, state, tasks)
+
+
+def _skip_processor_lookup(llm: Any) -> None:
+    """Answer upstream's search for a multimodal processor's chat template beforehand.
+
+    A model of text only has none, but the search loads the tokenizer once more to find out: 0.4 s
+    and tens of megabytes in every frontend.
+    """
+    config = llm.model_config
+    tokenizer = llm.renderer.tokenizer
+    if config.is_multimodal_model or tokenizer is None:
+        return
+    code_revision = config.code_revision if config.tokenizer == config.model else None
+    key = (
+        tokenizer.name_or_path,
+        config.tokenizer_revision,
+        code_revision,
+        config.trust_remote_code,
+    )
+    hf_renderer._PROCESSOR_CHAT_TEMPLATES.setdefault(key, None)
 
 
 class UpstreamStage:
