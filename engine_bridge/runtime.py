@@ -30,6 +30,8 @@ __all__ = ["FrontDoor", "StageRuntime"]
 
 # Last messages of a child are read until its end of the channel closes; it has ended already.
 LAST_WORDS_TIMEOUT_S = 1.0
+# The phase in which the zygote imports what an engine needs.
+IMPORT = "import"
 # A frontend answers between two callbacks of its loop; a scrape must not hang on one that is busy.
 SCRAPE_TIMEOUT_S = 5.0
 # After the drain a frontend still has to close its connections and exit.
@@ -97,6 +99,7 @@ class StageRuntime:
         self._links: dict[str, StageLink] = {}
         self._last_words: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._deadlines: dict[str, asyncio.TimerHandle] = {}
         self._context = zmq.asyncio.Context()
         self._metrics = MetricsOwner()
         self._collections: dict[int, _Collection] = {}
@@ -116,7 +119,7 @@ class StageRuntime:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGCHLD, self._reap_unknown)
         try:
-            self._begin_phase("import")
+            self._begin_phase(IMPORT)
             await self._launcher.start()
             if isinstance(self._launcher, ZygoteLauncher) and self._launcher.process is not None:
                 self._watch(self._launcher.process)
@@ -134,17 +137,16 @@ class StageRuntime:
                     if instruction.error is not None:
                         raise instruction.error
                     return
-                try:
-                    await self._carry_out(instruction)
-                except StartError as error:
-                    self._events.put_nowait(states.Exited(error.child, error.cause))
+                await self._carry_out(instruction)
 
     async def _carry_out(self, instruction: states.Instruction) -> None:
         match instruction:
             case states.LaunchStage():
-                await self._launch_stage(instruction.stage)
+                name = stage_name(instruction.stage)
+                self._launch(name, self._launch_stage(instruction.stage))
             case states.LaunchFrontend():
-                await self._launch_frontend(instruction.rank)
+                name = frontend_name(instruction.rank)
+                self._launch(name, self._launch_frontend(instruction.rank))
             case states.HandOver() | states.Accept() | states.Broadcast():
                 await self._open(instruction)
             case _:
@@ -157,7 +159,6 @@ class StageRuntime:
                 # Its first step, which stops accepting, runs before any frontend may accept.
                 await asyncio.sleep(0)
             case states.Accept():
-                self._end_phase(frontend_name(instruction.rank))
                 await self._tell(instruction.rank, to_frontend.Accept())
             case states.Broadcast():
                 await self._broadcast()
@@ -204,10 +205,22 @@ class StageRuntime:
 
     # ---------------------------------------------------------------- launching
 
+    def _launch(self, name: str, launching: Coroutine[None, None, None]) -> None:
+        """Launch in a task: a fork waits for its preload group, and events must not."""
+
+        async def launch() -> None:
+            try:
+                await launching
+            except StartError as error:
+                self._events.put_nowait(states.Exited(error.child, error.cause))
+
+        self._begin_phase(name)
+        self._set_deadline(name, self._plan.ready_timeout_s)
+        self._spawn(launch())
+
     async def _launch_stage(self, name: str) -> None:
         plan = next(stage for stage in self._plan.stages if stage.name == name)
         index = self._plan.stages.index(plan)
-        self._begin_phase(stage_name(name))
         link = StageLink(
             self._context, self._directory.stage(index, 0), self._plan.api_server_count
         )
@@ -220,7 +233,10 @@ class StageRuntime:
         )
         self._watch(child)
         await self._send(child, self._start_engine(plan, link))
-        self._spawn(self._await_ready(name, link))
+        # Ends with ready; the child's death and the deadline are events of their own.
+        await link.wait_ready()
+        self._became_ready(stage_name(name))
+        self._events.put_nowait(states.StageReady(name))
 
     def _start_engine(self, plan: StagePlan, link: StageLink) -> to_engine.StartEngine:
         return to_engine.StartEngine(
@@ -236,16 +252,8 @@ class StageRuntime:
             worker_method=self._plan.start_method,
         )
 
-    async def _await_ready(self, name: str, link: StageLink) -> None:
-        # Ends with ready; the child's death and the deadline are events of their own, and cancel
-        # this.
-        await link.wait_ready()
-        self._end_phase(stage_name(name))
-        self._events.put_nowait(states.StageReady(name))
-
     async def _launch_frontend(self, rank: int) -> None:
         name = frontend_name(rank)
-        self._begin_phase(name)
         child = await self._launcher.launch(
             name=name,
             target=self._door.target,
@@ -301,13 +309,27 @@ class StageRuntime:
             return
         reader = asyncio.create_task(self._read(child))
         self._spawn(self._report_end(child, reader))
-        timeout_s = self._plan.ready_timeout_s
-        asyncio.get_running_loop().call_later(
-            timeout_s, self._events.put_nowait, states.TimedOut(child.name, timeout_s)
+
+    def _set_deadline(self, name: str, timeout_s: float) -> None:
+        self._take_deadline_back(name)
+        self._deadlines[name] = asyncio.get_running_loop().call_later(
+            timeout_s, self._events.put_nowait, states.TimedOut(name, timeout_s)
         )
 
+    def _take_deadline_back(self, name: str) -> None:
+        if timer := self._deadlines.pop(name, None):
+            timer.cancel()
+
+    def _became_ready(self, name: str) -> None:
+        self._take_deadline_back(name)
+        self._end_phase(name)
+        # Where there is no zygote, each child imports for itself.
+        self._end_phase(IMPORT)
+
     async def _report_end(self, child: ChildProcess, reader: asyncio.Task[None] | None) -> None:
-        await child.exited
+        await asyncio.shield(child.exited)
+        # Orphans that stood behind it in the queue of the dead.
+        self._reap_unknown()
         if reader is not None:
             # Its last message may still lie in the channel.
             await asyncio.wait([reader], timeout=LAST_WORDS_TIMEOUT_S)
@@ -316,6 +338,7 @@ class StageRuntime:
         cause = self._last_words.get(child.name) or child.describe_exit()
         if child.name in self._phases:
             self._end_phase(child.name)
+        self._take_deadline_back(child.name)
         self._events.put_nowait(states.Exited(child.name, cause))
 
     async def _read(self, child: ChildProcess) -> None:
@@ -334,6 +357,7 @@ class StageRuntime:
             case from_engine.EngineFailed() | from_frontend.FrontendFailed():
                 self._last_words[name] = message.cause
             case from_frontend.FrontendReady():
+                self._became_ready(name)
                 self._events.put_nowait(states.FrontendReady(int(rest)))
             case from_frontend.Scrape():
                 self._spawn(self._answer_scrape(int(rest), message.id))
@@ -362,7 +386,7 @@ class StageRuntime:
     def preloaded(self, group: str, seconds: float) -> None:
         """The zygote has imported a group."""
         if group == ENGINE:
-            self._end_phase("import")
+            self._end_phase(IMPORT)
             self._on_status(self.status())
 
     def _begin_phase(self, name: str) -> None:
@@ -418,7 +442,9 @@ class StageRuntime:
             answer = await self._links[stage.name].call("omni_gauges", timeout_s=SCRAPE_TIMEOUT_S)
         except (TimeoutError, EngineDead, RuntimeError, zmq.ZMQError):
             return None
-        return msgspec.convert({"model_name": stage.served_names[0], **answer}, EngineGauges)  # type: ignore[dict-item]
+        if not isinstance(answer, dict):
+            return None
+        return msgspec.convert({"model_name": stage.served_names[0], **answer}, EngineGauges)
 
     def _take_snapshot(self, rank: int, message: from_frontend.MetricsCollected) -> None:
         self._metrics.update(rank, message.snapshot)
@@ -434,9 +460,7 @@ class StageRuntime:
         timeout_s = self._door.drain_timeout_s + DRAIN_MARGIN_S
         for rank in range(self._plan.api_server_count):
             await self._tell(rank, to_frontend.Drain())
-            asyncio.get_running_loop().call_later(
-                timeout_s, self._events.put_nowait, states.TimedOut(frontend_name(rank), timeout_s)
-            )
+            self._set_deadline(frontend_name(rank), timeout_s)
 
     async def _stop_child(self, name: str) -> None:
         child = self._children.get(name)
@@ -453,12 +477,15 @@ class StageRuntime:
             await asyncio.wait(ends)
 
     async def _close(self) -> None:
-        await self._kill_all()
-        await self._launcher.stop()
+        for timer in self._deadlines.values():
+            timer.cancel()
+        # Launches first, so that none adds a child behind the kill.
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._kill_all()
+        await self._launcher.stop()
         for link in self._links.values():
             await link.close()
         self._context.destroy(0)
