@@ -60,7 +60,34 @@ _OWN_ARGS = {
     "api_server_count": "--api-server-count",
     "distributed_executor_backend": "executor:",
 }
-_REFUSED_ARGS = {
+_FRONTENDS_OWN = "belongs to the frontends that all stages share, and is not built yet"
+_REFUSED_ARGS = dict.fromkeys(
+    (
+        "allow_credentials",
+        "allowed_headers",
+        "allowed_methods",
+        "allowed_origins",
+        "api_key",
+        "disable_access_log_for_endpoints",
+        "disable_fastapi_docs",
+        "disable_uvicorn_access_log",
+        "enable_offline_docs",
+        "enable_request_id_headers",
+        "enable_server_load_tracking",
+        "enable_ssl_refresh",
+        "h11_max_header_count",
+        "h11_max_incomplete_event_size",
+        "middleware",
+        "root_path",
+        "ssl_ca_certs",
+        "ssl_cert_reqs",
+        "ssl_certfile",
+        "ssl_ciphers",
+        "ssl_keyfile",
+        "uvicorn_log_level",
+    ),
+    _FRONTENDS_OWN,
+) | {
     "uds": "a Unix socket is not built yet",
     "headless": "a stage without frontends is not built yet",
     "grpc": "gRPC is not built yet",

@@ -29,7 +29,13 @@ CHANGED_BY_VLLM = (
 
 
 def environment(
-    base: Mapping[str, str], *, temporary: Path, offline: bool, on_cpu: bool, log_level: str
+    base: Mapping[str, str],
+    *,
+    temporary: Path,
+    offline: bool,
+    on_cpu: bool,
+    eager: bool,
+    log_level: str,
 ) -> dict[str, str]:
     """The environment of the zygote, and of spawned children.
 
@@ -39,6 +45,7 @@ def environment(
         temporary: Folder for temporary files and vLLM's own sockets.
         offline: Whether every model is a local folder, so that no hub is ever asked.
         on_cpu: Whether the platform is the CPU.
+        eager: Whether every stage runs without compiling.
         log_level: vLLM's lowest log level, ``debug`` to ``error``.
     """
     env = dict(base)
@@ -59,6 +66,10 @@ def environment(
         env["OMP_NUM_THREADS"] = "1"
         # Threads are set by call, per stage; vLLM's own binding wants a NUMA node for each worker.
         env.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        if eager:
+            # vLLM's own functions are compiled all the same, at their first use: the first request
+            # for logprobs waits 16 s for a C++ compiler, which must then be there.
+            env.setdefault("TORCHDYNAMO_DISABLE", "1")
         _preload_libgomp(env)
     return env
 

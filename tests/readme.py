@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVED = {
     "make serve",
     "make chat",
-    '.venv/bin/omni chat "What is the capital of France?"',
+    '.venv/bin/omni chat "Who wrote Hamlet?"',
     'echo "Say hello in French." | .venv/bin/omni chat',
     'curl http://127.0.0.1:8000/v1/chat/completions -H "Content-Type: application/json"'
     ' -d \'{"model": "smollm2-135m-instruct",'

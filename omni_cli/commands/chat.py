@@ -41,7 +41,7 @@ def chat(
     Otherwise it holds a conversation on the terminal.
 
       omni chat
-      omni chat "What is the capital of France?"
+      omni chat "Who wrote Hamlet?"
       git diff | omni chat "Summarise this change."
     """
     from omni_cli.chat.answer import Sampling

@@ -138,4 +138,5 @@ def _command() -> str:
     found = shutil.which("omni")
     if found is not None and Path(found).resolve() == called.resolve():
         return "omni"
-    return os.path.relpath(called) if called.name == "omni" else f"{called}"
+    near = os.path.relpath(called)
+    return str(called) if near.startswith("..") else near

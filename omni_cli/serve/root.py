@@ -133,6 +133,7 @@ class _House:
             temporary=self._directory.temporary,
             offline=offline,
             on_cpu=on_cpu,
+            eager=all(stage.vllm_args.get("enforce_eager") for stage in self._plan.stages),
             log_level="debug" if self._log_level == "debug" else "info",
         )
         if self._plan.start_method == "spawn":

@@ -13,9 +13,16 @@ import pytest
 from engine_bridge import vllm_env
 
 
-def made(base: Mapping[str, str], *, offline: bool = True, on_cpu: bool = True) -> dict[str, str]:
+def made(
+    base: Mapping[str, str], *, offline: bool = True, on_cpu: bool = True, eager: bool = True
+) -> dict[str, str]:
     return vllm_env.environment(
-        base, temporary=Path("/run/tmp"), offline=offline, on_cpu=on_cpu, log_level="warning"
+        base,
+        temporary=Path("/run/tmp"),
+        offline=offline,
+        on_cpu=on_cpu,
+        eager=eager,
+        log_level="warning",
     )
 
 
@@ -37,6 +44,7 @@ def test_environment_of_a_run_on_the_cpu() -> None:
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "TORCHDYNAMO_DISABLE": "1",
     }
     assert base == {"PATH": "/bin", "VLLM_CPU_KVCACHE_SPACE": "40"}
 
@@ -61,6 +69,11 @@ def test_what_the_user_set_wins(name: str, value: str) -> None:
     assert made({name: value})[name] == value
 
 
+def test_a_stage_that_compiles_keeps_the_compiler() -> None:
+    assert "TORCHDYNAMO_DISABLE" not in made({}, eager=False)
+    assert "TORCHDYNAMO_DISABLE" not in made({}, on_cpu=False)
+
+
 def test_library_is_preloaded_once_and_beside_the_users() -> None:
     library = made({})["LD_PRELOAD"]
     assert made({"LD_PRELOAD": "/my.so"})["LD_PRELOAD"] == f"/my.so:{library}"
@@ -71,7 +84,7 @@ def test_environment_is_made_without_torch() -> None:
     code = (
         "import os, sys; from pathlib import Path; from engine_bridge import vllm_env;"
         "vllm_env.environment(os.environ, temporary=Path('/t'), offline=True, on_cpu=True,"
-        " log_level='info'); assert not {'torch', 'vllm'} & set(sys.modules)"
+        " eager=True, log_level='info'); assert not {'torch', 'vllm'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 

@@ -157,8 +157,9 @@ def test_log_that_cannot_be_kept_is_not_told(
     ("called", "found", "shown"),
     [
         ("/opt/x/bin/omni", "/opt/x/bin/omni", "omni"),
-        ("/opt/x/bin/omni", None, None),
-        ("/opt/x/bin/omni", "/usr/bin/omni", None),
+        ("/opt/x/bin/omni", None, "/opt/x/bin/omni"),
+        ("/opt/x/bin/omni", "/usr/bin/omni", "/opt/x/bin/omni"),
+        (".venv/bin/omni", None, ".venv/bin/omni"),
     ],
 )
 def test_command_is_shown_as_it_can_be_typed(
@@ -166,10 +167,9 @@ def test_command_is_shown_as_it_can_be_typed(
     capsys: pytest.CaptureFixture[str],
     called: str,
     found: str | None,
-    shown: str | None,
+    shown: str,
 ) -> None:
     monkeypatch.setattr(sys, "argv", [called])
     monkeypatch.setattr(shutil, "which", lambda _: found)
     made().show(status(ready=True))
-    wanted = shown or os.path.relpath(called)
-    assert f"  chat   {wanted} chat   (in" in capsys.readouterr().err
+    assert f"  chat   {shown} chat   (in" in capsys.readouterr().err

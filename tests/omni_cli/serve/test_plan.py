@@ -23,6 +23,14 @@ def only(found: RuntimePlan) -> StagePlan:
 
 CUDA: dict[str, object] = {"platform": "cuda", "gpus": 4}
 MIB = 2**20
+# How the catalogue has the bundled model sample, call tools and write JSON.
+TALK: dict[str, object] = {
+    "enable_auto_tool_choice": True,
+    "tool_call_parser": "hermes",
+    "tool_strict_level": "parameter",
+    "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
+    "override_generation_config": {"temperature": 0.2, "top_p": 0.9},
+}
 
 
 def test_bundled_model_on_the_cpu() -> None:
@@ -38,6 +46,7 @@ def test_bundled_model_on_the_cpu() -> None:
                     "dtype": "bfloat16",
                     "kv_cache_memory_bytes": 256 * MIB,
                     "max_model_len": 8192,
+                    **TALK,
                 },
                 executor="uni",
                 threads=3,
@@ -84,6 +93,7 @@ def test_given_values_win() -> None:
         "kv_cache_memory_bytes": 64 * MIB,
         "max_model_len": -1,
         "seed": 0,
+        **TALK,
     }
     assert (stage.threads, stage.executor) == (1, "mp")
 
