@@ -25,6 +25,7 @@ from vllm.version import __version__ as vllm_version
 
 import server.upstream_modules  # noqa: F401
 from server.ports import JsonReply, Reply, StreamReply
+from server.tool_style import one_style
 from server.upstream_app import build_upstream_app
 from server.upstream_errors import api_error, translated
 from server.upstream_types import ErrorResponse
@@ -139,8 +140,8 @@ class UpstreamStage:
 
     async def chat(self, request: Any, raw: Request) -> Reply:
         """Chat completions; the one call of this family into the engine."""
-        serving = self._state.openai_serving_chat
-        return await self._call(serving.create_chat_completion(request, raw))
+        work = self._state.openai_serving_chat.create_chat_completion(request, raw)
+        return await self._call(one_style(work) if request.tools else work)
 
     async def complete(self, request: Any, raw: Request) -> Reply:
         """Completions; the one call of this family into the engine."""
