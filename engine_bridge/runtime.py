@@ -7,7 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 import msgspec
@@ -17,12 +17,12 @@ from engine_bridge import states
 from engine_bridge.errors import ChannelClosed, StartError
 from engine_bridge.launcher import Launcher, ZygoteLauncher
 from engine_bridge.messages import from_engine, from_frontend, to_engine, to_frontend
-from engine_bridge.metrics import EngineGauges, MetricsOwner
 from engine_bridge.plan import RuntimePlan, StagePlan
 from engine_bridge.preload import ENGINE, ENGINE_TARGET
 from engine_bridge.process import ChildProcess, reap_unknown
 from engine_bridge.run_directory import RunDirectory
-from engine_bridge.stage_link import EngineDead, StageLink
+from engine_bridge.scrape import Scraper
+from engine_bridge.stage_link import StageLink
 from engine_bridge.states import frontend_name, stage_name
 from engine_bridge.status import Phase, RuntimeStatus
 
@@ -32,8 +32,6 @@ __all__ = ["FrontDoor", "StageRuntime"]
 LAST_WORDS_TIMEOUT_S = 1.0
 # The phase in which the zygote imports what an engine needs.
 IMPORT = "import"
-# A frontend answers between two callbacks of its loop; a scrape must not hang on one that is busy.
-SCRAPE_TIMEOUT_S = 5.0
 # After the drain a frontend still has to close its connections and exit.
 DRAIN_MARGIN_S = 3.0
 
@@ -57,16 +55,6 @@ class FrontDoor:
     hand_over: Callable[[], Coroutine[None, None, None]]
     drain_timeout_s: float
     version: str
-
-
-@dataclass(slots=True)
-class _Collection:
-    """Answers of the frontends to one scrape."""
-
-    missing: set[int]
-    done: asyncio.Future[None] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
 
 
 class StageRuntime:
@@ -101,9 +89,7 @@ class StageRuntime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
         self._context = zmq.asyncio.Context()
-        self._metrics = MetricsOwner()
-        self._collections: dict[int, _Collection] = {}
-        self._scrapes = 0
+        self._scraper = Scraper(self._tell)
         self._started_at = time.monotonic()
         self._phases: dict[str, Phase] = {}
 
@@ -362,7 +348,7 @@ class StageRuntime:
             case from_frontend.Scrape():
                 self._spawn(self._answer_scrape(int(rest), message.id))
             case from_frontend.MetricsCollected():
-                self._take_snapshot(int(rest), message)
+                self._scraper.take(int(rest), message)
             case _:
                 raise AssertionError(f"{kind} sent {type(message).__name__}")
 
@@ -416,43 +402,18 @@ class StageRuntime:
 
     async def scrape(self) -> str:
         """The merged metrics of all ranks and stages, as Prometheus text."""
-        self._scrapes += 1
-        scrape_id = self._scrapes
-        ready = [
+        states_now = self._policy.children
+        ranks = [
             rank
             for rank in range(self._plan.api_server_count)
-            if self._policy.children[frontend_name(rank)] in ("ready", "draining")
+            if states_now[frontend_name(rank)] in ("ready", "draining")
         ]
-        collection = _Collection(set(ready))
-        self._collections[scrape_id] = collection
-        try:
-            for rank in ready:
-                await self._tell(rank, to_frontend.CollectMetrics(id=scrape_id))
-            gauges = await asyncio.gather(*(self._gauges(stage) for stage in self._plan.stages))
-            if collection.missing:
-                await asyncio.wait([collection.done], timeout=SCRAPE_TIMEOUT_S)
-        finally:
-            self._collections.pop(scrape_id, None)
-        return self._metrics.render([gauge for gauge in gauges if gauge is not None])
-
-    async def _gauges(self, stage: StagePlan) -> EngineGauges | None:
-        if self._policy.children[stage_name(stage.name)] != "ready":
-            return None
-        try:
-            answer = await self._links[stage.name].call("omni_gauges", timeout_s=SCRAPE_TIMEOUT_S)
-        except (TimeoutError, EngineDead, RuntimeError, zmq.ZMQError):
-            return None
-        if not isinstance(answer, dict):
-            return None
-        return msgspec.convert({"model_name": stage.served_names[0], **answer}, EngineGauges)
-
-    def _take_snapshot(self, rank: int, message: from_frontend.MetricsCollected) -> None:
-        self._metrics.update(rank, message.snapshot)
-        collection = self._collections.get(message.id)
-        if collection is not None:
-            collection.missing.discard(rank)
-            if not collection.missing and not collection.done.done():
-                collection.done.set_result(None)
+        engines = [
+            (stage.served_names[0], self._links[stage.name])
+            for stage in self._plan.stages
+            if states_now[stage_name(stage.name)] == "ready"
+        ]
+        return await self._scraper.scrape(ranks, engines)
 
     # ----------------------------------------------------------------- stopping
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from engine_bridge import runtime as runtime_module
+from engine_bridge import scrape
 from engine_bridge.errors import ChildDied, StartError
 from engine_bridge.plan import RuntimePlan, StagePlan
 from engine_bridge.process import KILL_HINT
@@ -312,7 +313,7 @@ async def test_scrape_merges_all_ranks_and_stages() -> None:
         for name in ("served-chat", "served-embed"):
             row = f'vllm:num_requests_running{{engine="0",model_name="{name}"}} 2.0\n'
             assert row in texts[0]
-        assert begun.runtime._collections == {}
+        assert begun.runtime._scraper._collections == {}
 
 
 async def test_frontends_scrapes_are_each_answered() -> None:
@@ -327,7 +328,7 @@ async def test_frontends_scrapes_are_each_answered() -> None:
 async def test_scrape_does_not_wait_for_ever_for_a_busy_rank(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runtime_module, "SCRAPE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(scrape, "SCRAPE_TIMEOUT_S", 0.3)
     async with run(FRONTEND_BEHAVES="is silent", FRONTEND_RANK="1") as begun:
         await begun.ready()
         assert "requests_total 1.0\n" in await begun.runtime.scrape()
