@@ -15,6 +15,7 @@ import sys
 import traceback
 from typing import NoReturn
 
+from engine_bridge.logs import say_levels
 from engine_bridge.process import die_with_parent, name_process
 
 __all__ = ["run"]
@@ -45,6 +46,7 @@ def run(*, parent: int, name: str, target: str, channel_fd: int, output_fd: int)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         faulthandler.enable()
+        say_levels()
         name_process(f"omni: {name}")
         module, _, function = target.partition(":")
         code = (

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["LEVELS", "OutputRelay"]
+__all__ = ["LEVELS", "OutputRelay", "say_levels"]
 
 # Lines kept of each child, for the log that a failure leaves behind.
 KEPT_LINES = 2000
@@ -30,6 +31,25 @@ LEVELS = ("debug", "info", "warning", "error")
 LEVEL = re.compile(
     r"^(?:\x1b\[[0-9;]*m)*(?:\([^)]*\)(?:\s|\x1b\[[0-9;]*m)*)?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
 )
+
+
+class _EachLine(logging.Formatter):
+    """Puts the level before every line, of a traceback as well: the parent sorts lines by it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record).splitlines() or [""]
+        return "\n".join(f"{record.levelname} {line}" for line in lines)
+
+
+def say_levels() -> None:
+    """Have this process, a child, log to its standard error in the form that `OutputRelay` reads.
+
+    For every logger that has no handler of its own; vLLM's has one, in the same form.
+    """
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_EachLine("%(asctime)s [%(name)s] %(message)s", "%m-%d %H:%M:%S"))
+    logging.getLogger().addHandler(handler)
 
 
 class OutputRelay:

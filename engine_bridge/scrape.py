@@ -1,6 +1,4 @@
 """One scrape over all ranks and engines: who is asked, how long, and the text that results."""
-results.
-"""
 
 from __future__ import annotations
 
