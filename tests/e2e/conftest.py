@@ -18,9 +18,6 @@ PIPELINE = f"""\
 stages:
   - name: chat
     model: {CHAT_MODEL}
-    args:
-      enable-auto-tool-choice: true
-      tool-call-parser: hermes
   - name: embed
     model: {EMBED_MODEL}
 """
@@ -36,7 +33,7 @@ def bundled_models() -> None:
 
 @pytest.fixture(scope="session")
 def omni_server(tmp_path_factory: pytest.TempPathFactory, bundled_models: None) -> Iterator[Server]:
-    """The shared server: stages chat and embed, three frontends, a tool parser."""
+    """The shared server: stages chat and embed, three frontends."""
     folder = tmp_path_factory.mktemp("omni-server")
     (folder / "pipeline.yaml").write_text(PIPELINE)
     env = {"HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"}

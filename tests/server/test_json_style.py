@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.json_style import JsonStyle, json_styled
@@ -100,6 +100,7 @@ def joined(pieces: list[str]) -> str:
 
 
 class TestWhole:
+    @settings(deadline=None)
     @given(st.data())
     def test_joined_pieces_equal_json_whatever_the_cuts(self, data: st.DataObject) -> None:
         text = data.draw(texts)
@@ -107,6 +108,7 @@ class TestWhole:
         assert joined(list(text)) == expected(text)
         assert json_styled(text) == expected(text)
 
+    @settings(deadline=None)
     @given(values)
     def test_text_in_the_style_stays_as_it_is(self, value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False)
@@ -144,6 +146,7 @@ class TestPieces:
         assert style.finish() == ""
         assert style.complete
 
+    @settings(deadline=None)
     @given(st.data())
     def test_string_is_held_by_an_open_escape_only(self, data: st.DataObject) -> None:
         text = data.draw(st.text(st.characters(blacklist_characters='"\\', min_codepoint=32)))
@@ -153,6 +156,7 @@ class TestPieces:
 
 
 class TestCut:
+    @settings(deadline=None)
     @given(st.data())
     def test_cut_text_loses_nothing(self, data: st.DataObject) -> None:
         """What was given out and the rest of the text are together the same document."""
@@ -213,6 +217,7 @@ class TestNotJson:
         number = "1" * (sys.get_int_max_str_digits() + 1)
         assert joined([f"[{number}", " , 2]"]) == f"[{number} , 2]"
 
+    @settings(deadline=None)
     @given(st.data())
     def test_text_is_complete_exactly_if_json_reads_it(self, data: st.DataObject) -> None:
         text = data.draw(texts)

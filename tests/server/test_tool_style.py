@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server import tool_style
@@ -158,6 +158,7 @@ class TestFrames:
             last,
         ]
 
+    @settings(deadline=None)
     @given(st.data())
     def test_calls_of_several_choices_are_kept_apart(self, data: st.DataObject) -> None:
         texts = {
