@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from server.errors import BodyTooLarge, BodyTooSlow
+from server.errors import ApiError, BodyTooLarge, BodyTooSlow
 
-__all__ = ["BoundedReceive", "form_model", "json_model", "read_body", "replay"]
+__all__ = [
+    "BoundedReceive",
+    "form_model",
+    "json_model",
+    "read_body",
+    "refuse_unsendable",
+    "replay",
+]
 
 # A multipart form of the audio routes has a handful of fields and one file.
 MAX_FORM_FIELDS = 64
@@ -94,8 +105,78 @@ def json_model(body: bytes) -> str | None:
     """The body's ``model``, or None, also when the body is wrong: upstream says that better."""
     try:
         return _MODEL_DECODER.decode(body).model
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
+        # What reads the body next takes more than strict JSON: a byte order mark, UTF-16, NaN.
+        given = _lenient(body)
+        model = given.get("model") if isinstance(given, dict) else None
+        return model if isinstance(model, str) else None
+
+
+def _lenient(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
         return None
+
+
+# What a value that cannot go to the engine looks like in a body; valid pairs look like it too.
+_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|[0-9]{19}")
+# The integers that msgpack has.
+_INTEGERS = range(-(1 << 63), 1 << 64)
+
+
+def refuse_unsendable(body: bytes) -> None:
+    """Refuse values that JSON has and a message to the engine has not.
+
+    These are text with half of a surrogate pair, and integers beyond 64 bits as the value or the
+    direct member of a field; deeper ones belong to JSON schemas, which travel as text. The engine's
+    client would fail on them in the middle of a call, and keep the request.
+
+    Raises:
+        ApiError: 400, naming the field.
+    """
+    if not _SUSPECT.search(body):
+        return
+    given = _lenient(body)
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if not (_is_text(name) and _all_text(value)):
+            shown = name.encode("utf-8", "replace").decode()
+            reason = "has half of a surrogate pair, which is no text"
+            raise ApiError(400, f"{shown}: {reason}.", param=shown)
+        if not all(member in _INTEGERS for member in _members(value) if isinstance(member, int)):
+            raise ApiError(400, f"{name}: an integer has more than 64 bits.", param=name)
+
+
+def _members(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else (value,)
+
+
+def _is_text(value: str) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _all_text(value: Any) -> bool:
+    """Whether all strings in a JSON value are text; a loop, since it may be nested deeply."""
+    open_values = [value]
+    while open_values:
+        item = open_values.pop()
+        if isinstance(item, str):
+            if not _is_text(item):
+                return False
+        elif isinstance(item, dict):
+            open_values += item
+            open_values += item.values()
+        elif isinstance(item, list):
+            open_values += item
+    return True
 
 
 async def form_model(scope: Scope, body: bytes) -> str | None:

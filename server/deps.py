@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from server.body import refuse_unsendable
 from server.media_type import require_json
 from server.ports import Parent
 from server.settings import FrontendSettings
@@ -13,7 +14,14 @@ from server.stages import StageSet
 
 __all__ = ["JSON_ONLY", "ParentPort", "Settings", "Stages"]
 
-JSON_ONLY = Depends(require_json)
+
+async def _json_body(request: Request) -> None:
+    require_json(request)
+    # Read already: the framework does so before it resolves dependencies.
+    refuse_unsendable(await request.body())
+
+
+JSON_ONLY = Depends(_json_body)
 
 
 def _stages(request: Request) -> StageSet:

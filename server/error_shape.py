@@ -22,6 +22,7 @@ OPENAI_TYPES = {
     415: "UnsupportedMediaTypeError",
     422: "UnprocessableEntityError",
     429: "RateLimitError",
+    431: "HeadersTooLargeError",
     501: "NotImplementedError",
     503: "ServiceUnavailableError",
 }

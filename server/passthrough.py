@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from server.body import form_model, json_model, read_body, replay
+from server.body import form_model, json_model, read_body, refuse_unsendable, replay
 from server.errors import ApiError
 from server.media_type import require_json
 from server.route_table import RouteRow, rows
@@ -70,6 +70,8 @@ class _PassThrough:
             if whole is None:
                 return
             body = whole
+            if row.body == "json":
+                refuse_unsendable(body)
             model = json_model(body) if row.body == "json" else await form_model(scope, body)
         stage = self._stages.pick(model, row.task, row.path)
         if row.option and not stage.enabled(row.option):

@@ -6,8 +6,10 @@ from argparse import Namespace
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import HTTPException as FastAPIHTTPException
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import State
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from vllm.entrypoints.launchers.api_server.routers import register_api_routers
 from vllm.entrypoints.serve.exception_handling.register import init_exception_handler
@@ -49,7 +51,8 @@ def build_upstream_app(
         return error_response(request.url.path, StageDown(stage))
 
     app.add_exception_handler(EngineDeadError, handle_dead)
-    app.add_exception_handler(ApiError, _handle_api_error)
+    for refusal in (ApiError, HTTPException, FastAPIHTTPException):
+        app.add_exception_handler(refusal, _handle_http_error)
     app.add_exception_handler(RequestValidationError, _handle_invalid)
     for kind in (AttributeError, KeyError, IndexError, RecursionError):
         app.add_exception_handler(kind, _handle_malformed)
@@ -57,8 +60,11 @@ def build_upstream_app(
     return app
 
 
-async def _handle_api_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)
+async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Also a body that the framework cannot read."""
+    assert isinstance(error, HTTPException)
+    if not isinstance(error, ApiError):
+        error = ApiError(error.status_code, str(error.detail), headers=error.headers)
     return error_response(request.url.path, error)
 
 

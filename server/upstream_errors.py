@@ -16,13 +16,14 @@ from vllm.entrypoints.serve.exception_handling.utils import sanitize_message
 from vllm.exceptions import VLLMError
 from vllm.v1.engine.exceptions import EngineDeadError
 
-from server.errors import ApiError, StageDown
+from server.errors import SERVER_FAILED, ApiError, StageDown
 
 __all__ = [
     "EngineDeadError",
     "api_error",
     "explain_validation",
     "raised_while_validating",
+    "refusal",
     "translated",
 ]
 
@@ -35,7 +36,13 @@ MAX_PROBLEM_CHARS = 300
 def api_error(response: Any) -> ApiError:
     """From upstream's ``ErrorResponse``."""
     error = response.error
-    return ApiError(int(error.code), error.message, type_=error.type, param=error.param)
+    message = error.message or SERVER_FAILED
+    return ApiError(int(error.code), message, type_=error.type, param=error.param)
+
+
+def refusal(error: Exception) -> ApiError:
+    """From an exception of upstream's."""
+    return api_error(create_error_response(error))
 
 
 @contextmanager
@@ -52,12 +59,12 @@ def translated(stage: str) -> Iterator[None]:
     except EngineDeadError as error:
         raise StageDown(stage) from error
     except (VLLMError, ValueError, TypeError, OverflowError, NotImplementedError) as error:
-        raise api_error(create_error_response(error)) from error
+        raise refusal(error) from error
     except Exception as error:
         # jinja2 is upstream's dependency, not ours; a chat template raises on messages that it
         # does not take.
         if any(cls.__name__ == "TemplateError" for cls in type(error).__mro__):
-            raise api_error(create_error_response(error)) from error
+            raise refusal(error) from error
         raise
 
 

@@ -11,15 +11,13 @@ from starlette.types import ASGIApp
 from vllm.entrypoints.launchers.launcher import NoSignalServer
 
 from server.accept import AcceptLedger
+from server.wire import protocol_of_rank
 
 __all__ = ["build_server"]
 
 # Longer than the idle time after which common proxies close, so that they never write to a
 # connection just closed.
 KEEP_ALIVE_S = 75
-# Line and headers of one request.
-MAX_HEADER_BYTES = 64 * 1024
-MAX_HEADER_COUNT = 128
 # The kernel caps it at net.core.somaxconn; connections wait here while a frontend restarts.
 BACKLOG = 2048
 
@@ -67,7 +65,7 @@ def build_server(
     rank: int,
     *,
     drain_timeout_s: float = 5.0,
-    log_level: str = "warning",
+    log_level: str = "error",
 ) -> uvicorn.Server:
     """A server for ``await server.serve(sockets=[sock])``; set ``should_exit`` to stop it.
 
@@ -79,12 +77,12 @@ def build_server(
         ledger: Attached to the run's shared page.
         rank: This frontend's slot in it.
         drain_timeout_s: How long open requests may go on after ``should_exit``.
-        log_level: uvicorn's own.
+        log_level: uvicorn's own; its warnings are about what clients send.
     """
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=protocol_of_rank(rank),
         ws="none",
         lifespan="off",
         access_log=False,
@@ -95,7 +93,6 @@ def build_server(
         timeout_graceful_shutdown=math.ceil(drain_timeout_s),
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
     )
     config.load()
     return _Server(config, ledger, rank)

@@ -19,6 +19,9 @@ from vllm.entrypoints.serve.tokenize.protocol import (
     TokenizeRequest,
     TokenizeResponse,
 )
+from vllm.exceptions import VLLMClientError
+
+from server.upstream_errors import refusal
 
 __all__ = [
     "ChatBody",
@@ -40,9 +43,14 @@ _MALFORMED = (AttributeError, TypeError, KeyError, IndexError, RecursionError, N
 
 
 def _guard(value: Any, validate: Callable[[Any], BaseModel]) -> BaseModel:
-    """Turn an exception inside upstream's checks into a validation error that names the field."""
+    """Turn an exception inside upstream's checks into one that names the field.
+
+    Upstream's own refusals are no ValueError, so that pydantic lets them through as they are.
+    """
     try:
         return validate(value)
+    except VLLMClientError as error:
+        raise refusal(error) from error
     except _MALFORMED as error:
         raise PydanticCustomError(
             "malformed",
@@ -57,7 +65,7 @@ def _culprit(value: Any, validate: Callable[[Any], BaseModel]) -> str:
         for name in list(value)[:MAX_SUSPECTS]:
             try:
                 validate({key: item for key, item in value.items() if key != name})
-            except ValidationError:
+            except (ValidationError, VLLMClientError):
                 return f"field `{name}`"
             except _MALFORMED:
                 continue

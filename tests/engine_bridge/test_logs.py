@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -147,3 +149,26 @@ async def test_close_ends_although_the_child_goes_on_writing() -> None:
     assert await asyncio.to_thread(writing.wait, DEADLINE_S)
     written.relay.close()
     await asyncio.wait_for(writer, DEADLINE_S)
+
+
+CHILD = """
+import logging
+from engine_bridge.logs import say_levels
+say_levels()
+try:
+    1 / 0
+except ZeroDivisionError:
+    logging.getLogger("server.middleware").exception("request %s failed", "abc")
+logging.getLogger("any").info("nothing to see")
+"""
+
+
+async def test_failure_logged_by_a_child_is_passed_on_with_its_traceback() -> None:
+    child = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", CHILD], stderr=subprocess.PIPE, check=True
+    )
+    written = Written("warning")
+    await written.all_of(child.stderr)
+    assert "request abc failed" in written.passed[0]
+    assert "ZeroDivisionError" in written.passed[-1]
+    assert not any("nothing to see" in line for line in written.passed)

@@ -71,6 +71,36 @@ class TestChoice:
 
 
 class TestBodies:
+    @pytest.mark.parametrize(
+        ("path", "fields", "param"),
+        [
+            ("/v1/chat/completions", {"tools": []}, "tools"),
+            ("/v1/chat/completions", {"tool_choice": "required"}, "tool_choice"),
+            ("/v1/chat/completions", {"stream_options": {"include_usage": True}}, "stream_options"),
+            ("/v1/chat/completions", {"response_format": {"type": "json_schema"}}, "response_format"),
+            ("/v1/completions", {"prompt": ""}, "prompt"),
+            ("/v1/completions", {"prompt": "a", "logprobs": "many"}, "logprobs"),
+            ("/v1/chat/completions", {"stop": "\ud800"}, "stop"),
+            ("/v1/embeddings", {"input": "\ud800"}, "input"),
+        ],
+    )
+    async def test_refusal_of_upstreams_checks_is_400_that_names_the_field(
+        self, client: httpx.AsyncClient, path: str, fields: dict[str, Any], param: str
+    ) -> None:
+        body = json.dumps({**CHAT, **fields} if "chat" in path else fields)
+        headers = {"content-type": "application/json"}
+        reply = await client.post(path, content=body, headers=headers)
+        assert reply.status_code == 400, reply.text
+        assert param in reply.json()["error"]["message"]
+        assert param in reply.json()["error"]["param"]
+
+    async def test_deeply_nested_body_is_no_failure(self, client: httpx.AsyncClient) -> None:
+        body = b'{"messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        headers = {"content-type": "application/json"}
+        for path in ("/v1/chat/completions", "/v1/responses"):
+            reply = await client.post(path, content=body, headers=headers)
+            assert reply.status_code < 500, path
+
     async def test_invalid_json_is_400(self, client: httpx.AsyncClient) -> None:
         headers = {"content-type": "application/json"}
         reply = await client.post("/v1/chat/completions", content=b"{no", headers=headers)
