@@ -100,6 +100,7 @@ MaxTokens = Annotated[
         "--max-tokens",
         metavar="N",
         min=1,
+        envvar="OMNI_MAX_TOKENS",
         help="Longest answer, in tokens.",
         rich_help_panel=_ANSWER,
     ),

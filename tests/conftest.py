@@ -27,3 +27,10 @@ def isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Servers under test are on this machine; models come from packages, never from a hub.
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what starts real servers last: the cheap tests fail first, and no server that is shared
+    by a whole session runs beside tests that count this process's children.
+    """
+    items.sort(key=lambda item: "e2e" in item.path.parts)

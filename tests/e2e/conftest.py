@@ -18,6 +18,8 @@ PIPELINE = f"""\
 stages:
   - name: chat
     model: {CHAT_MODEL}
+    # An answer that never stops by itself, which is not rare of so small a model, ends here.
+    args: {{max-model-len: 2048}}
   - name: embed
     model: {EMBED_MODEL}
 """

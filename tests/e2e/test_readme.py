@@ -21,7 +21,7 @@ from tests.readme import ROOT, SERVED, blocks
 pytestmark = pytest.mark.engine
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-ANSWER_TIMEOUT_S = 60
+ANSWER_TIMEOUT_S = 120
 READY_TIMEOUT_S = 180  # a cold start of two stages on two busy cores
 STOP_TIMEOUT_S = 60
 POLL_S = 0.2
@@ -59,7 +59,8 @@ def shell(command: str, *, url: str, typed: str = "") -> subprocess.CompletedPro
     return subprocess.run(
         ["sh", "-c", in_clone(command, url=url)],
         cwd=ROOT,
-        env=os.environ | {"OMNI_URL": url},
+        # A small model may go on and on; what it says does not matter here.
+        env=os.environ | {"OMNI_URL": url, "OMNI_MAX_TOKENS": "64"},
         input=typed,
         capture_output=True,
         text=True,
@@ -134,24 +135,25 @@ def free_port() -> int:
     return port
 
 
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreground]:
+    """`make serve` with everything that the README adds to it: a pipeline, a port, a count."""
+    folder = tmp_path_factory.mktemp("readme")
+    (example,) = [block.text for block in blocks() if block.language == "yaml"]
+    (folder / "assistant.yaml").write_text(example)
+    port = free_port()
+    args = f"{folder / 'assistant.yaml'} --port {port} --api-server-count 2"
+    command = ["make", "--no-print-directory", "-C", str(ROOT), "serve", f"ARGS={args}"]
+    server = Foreground(command, folder, port)
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.kill()
+
+
 @pytest.mark.slow
 class TestServers:
-    @pytest.fixture(scope="class")
-    def pipeline(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreground]:
-        """`make serve` with everything that the README adds to it: a pipeline, a port, a count."""
-        folder = tmp_path_factory.mktemp("readme")
-        (example,) = [block.text for block in blocks() if block.language == "yaml"]
-        (folder / "assistant.yaml").write_text(example)
-        port = free_port()
-        args = f"{folder / 'assistant.yaml'} --port {port} --api-server-count 2"
-        command = ["make", "--no-print-directory", "-C", str(ROOT), "serve", f"ARGS={args}"]
-        server = Foreground(command, folder, port)
-        try:
-            server.wait_until_ready()
-            yield server
-        finally:
-            server.kill()
-
     def test_make_serve_says_where_it_is_and_what_to_do(self, pipeline: Foreground) -> None:
         said = pipeline.log.read_text()
         assert pipeline.url in said
@@ -169,9 +171,13 @@ class TestServers:
         assert '"embedding":' in run.stdout
 
     def test_interrupt_ends_it(self, pipeline: Foreground) -> None:
-        assert pipeline.interrupt() == 2  # make's own code; it prints "Error 130" for omni's
-        assert "Error 130" in pipeline.log.read_text()
-        assert "Traceback" not in pipeline.log.read_text()
+        # make's own code: 2 where it saw omni's 130 first, else the signal that it got as well.
+        assert pipeline.interrupt() in {2, -signal.SIGINT}
+        said = pipeline.log.read_text()
+        assert "stopping: " in said
+        assert "Traceback" not in said
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(pipeline.url)
 
 
 def test_served_commands_are_spelt_for_a_shell() -> None:
