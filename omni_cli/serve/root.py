@@ -162,3 +162,6 @@ class _House:
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+                # All is stopped: one more signal must not cut short what is still to be removed,
+                # nor change the exit code.
+                signal.signal(number, signal.SIG_IGN)

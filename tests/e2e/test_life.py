@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -256,3 +257,19 @@ class TestWays:
         assert [line for line in stream(server, 5) if line][-1] == "data: [DONE]"
         assert server.stop() == 0
         assert not server.survivors()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_signals_that_never_stop_coming_change_neither_code_nor_clean_up(
+    launch: Launch, number: signal.Signals, code: int
+) -> None:
+    server = launch()
+    directory = run_directory(server)
+    deadline = time.monotonic() + 30
+    while server.process.poll() is None and time.monotonic() < deadline:
+        server.process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.process.wait(0.01)
+    assert server.process.wait(5) == code
+    assert not directory.exists()
+    assert "Traceback" not in server.text()
