@@ -77,7 +77,11 @@ class TestBodies:
             ("/v1/chat/completions", {"tools": []}, "tools"),
             ("/v1/chat/completions", {"tool_choice": "required"}, "tool_choice"),
             ("/v1/chat/completions", {"stream_options": {"include_usage": True}}, "stream_options"),
-            ("/v1/chat/completions", {"response_format": {"type": "json_schema"}}, "response_format"),
+            (
+                "/v1/chat/completions",
+                {"response_format": {"type": "json_schema"}},
+                "response_format",
+            ),
             ("/v1/completions", {"prompt": ""}, "prompt"),
             ("/v1/completions", {"prompt": "a", "logprobs": "many"}, "logprobs"),
             ("/v1/chat/completions", {"stop": "\ud800"}, "stop"),
