@@ -19,7 +19,7 @@ from typing import Protocol
 from engine_bridge.channel import SocketChannel, socket_pair
 from engine_bridge.errors import ChannelClosed, StartError
 from engine_bridge.logs import OutputRelay
-from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded
+from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded, ZygoteFailed
 from engine_bridge.messages.to_zygote import Fork
 from engine_bridge.process import ChildProcess, children_of_this_process
 
@@ -117,6 +117,10 @@ class ZygoteLauncher:
         level: Lowest level of output that is passed on.
         write: Takes the lines that are passed on.
         on_preloaded: Told the name of each group that is in, and the seconds that it took.
+
+    Attributes:
+        process: The zygote, once started.
+        last_words: Why it ended, where it could still say so.
     """
 
     def __init__(
@@ -137,6 +141,7 @@ class ZygoteLauncher:
         self._launched: set[int] = set()
         self._asking = asyncio.Lock()
         self.process: ChildProcess | None = None
+        self.last_words = ""
 
     async def start(self) -> None:
         ends = _Ends("zygote", self._level, self._write)
@@ -156,6 +161,8 @@ class ZygoteLauncher:
                         self._on_preloaded(message.group, message.seconds)
                     case Forked():
                         self._take(message.pid)
+                    case ZygoteFailed():
+                        self.last_words = message.cause
         except ChannelClosed:
             failure = await self._failure()
             for answer in self._pending:
@@ -199,8 +206,8 @@ class ZygoteLauncher:
         try:
             await asyncio.wait_for(asyncio.shield(self.process.exited), EXIT_TIMEOUT_S)
         except TimeoutError:
-            return StartError("zygote", "it closed its channel")
-        return StartError("zygote", self.process.describe_exit())
+            return StartError("zygote", self.last_words or "it closed its channel")
+        return StartError("zygote", self.last_words or self.process.describe_exit())
 
     async def stop(self) -> None:
         if self.process is None:

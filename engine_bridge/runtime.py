@@ -321,7 +321,10 @@ class StageRuntime:
             await asyncio.wait([reader], timeout=LAST_WORDS_TIMEOUT_S)
             reader.cancel()
         child.channel.close()
-        cause = self._last_words.get(child.name) or child.describe_exit()
+        said = self._last_words.get(child.name)
+        if child.name == states.ZYGOTE and isinstance(self._launcher, ZygoteLauncher):
+            said = self._launcher.last_words
+        cause = said or child.describe_exit()
         if child.name in self._phases:
             self._end_phase(child.name)
         self._take_deadline_back(child.name)

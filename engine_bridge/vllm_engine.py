@@ -11,7 +11,6 @@ import socket
 import threading
 from pathlib import Path
 
-import msgspec
 import torch
 from vllm.config import VllmConfig
 from vllm.v1.engine.core import EngineCoreProc
@@ -20,6 +19,7 @@ from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from engine_bridge import vllm_config, vllm_env, vllm_extensions, vllm_worker
 from engine_bridge.blocking import BlockingChannel
+from engine_bridge.last_words import one_line
 from engine_bridge.messages.from_engine import ConfigWritten, EngineFailed
 from engine_bridge.messages.to_engine import StartEngine, ToEngine
 
@@ -94,13 +94,3 @@ def _exit_with(channel: BlockingChannel) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="omni-parent-guard", daemon=True).start()
-
-
-def one_line(error: BaseException) -> str:
-    """The error's first telling line: pydantic's summary line names no field, so its details are
-    joined to it.
-    """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("For further information")]
-    text = " ".join(lines[:4]) or type(error).__name__
-    return msgspec.json.encode(text).decode()[1:-1] if not text.isprintable() else text

@@ -58,6 +58,8 @@ def environment(
     env.setdefault("VLLM_NO_USAGE_STATS", "1")
     env.setdefault("TOKENIZERS_PARALLELISM", "false")
     env["PYTHONUNBUFFERED"] = "1"
+    # torch reads files of its own as UTF-8, whatever the locale says.
+    env["PYTHONUTF8"] = "1"
     if offline:
         env.setdefault("HF_HUB_OFFLINE", "1")
     if on_cpu:

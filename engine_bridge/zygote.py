@@ -29,7 +29,8 @@ import msgspec
 
 from engine_bridge import child
 from engine_bridge.channel import HEADER, receive_fds
-from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded
+from engine_bridge.last_words import one_line
+from engine_bridge.messages.from_zygote import Forked, FromZygote, Preloaded, ZygoteFailed
 from engine_bridge.messages.to_zygote import Fork
 from engine_bridge.process import die_with_parent, name_process
 
@@ -64,7 +65,7 @@ class _Zygote:
         """Import a group's modules, answering requests for earlier groups between them."""
         begun = time.monotonic()
         for module in modules:
-            importlib.import_module(module)
+            self._import(module)
             while self._readable():
                 self._take_request()
         gc.collect()
@@ -73,6 +74,15 @@ class _Zygote:
         threads = len(os.listdir("/proc/self/task"))
         self._answer(Preloaded(group=group, seconds=time.monotonic() - begun, threads=threads))
         self._fork_waiting()
+
+    def _import(self, module: str) -> None:
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            kind = type(error).__name__
+            cause = f"cannot import {module}: {kind}: {one_line(error)}"
+            self._answer(ZygoteFailed(cause=cause))
+            raise
 
     def serve(self) -> None:
         """Answer requests until the parent closes the channel."""

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from engine_bridge.channel import SocketChannel
 from engine_bridge.errors import ChannelClosed
+from engine_bridge.last_words import one_line
 from engine_bridge.messages.from_frontend import (
     FrontendFailed,
     FrontendReady,
@@ -145,7 +146,7 @@ async def _serve(channel: SocketChannel) -> int:
         server = build_server(app, ledger, start.rank, drain_timeout_s=start.drain_timeout_s)
     except Exception as error:
         # The edge of the process: the parent says it in one line.
-        await channel.send(FrontendFailed(cause=f"{type(error).__name__}: {error}"))
+        await channel.send(FrontendFailed(cause=one_line(error)))
         raise
     listening = asyncio.create_task(link.listen())
     await channel.send(FrontendReady())
@@ -161,12 +162,19 @@ async def _serve(channel: SocketChannel) -> int:
 
 async def _attached(start: StartFrontend, fds: Iterator[int]) -> AsyncIterator[UpstreamStage]:
     for endpoint in start.stages:
-        with collecting(endpoint.name):
-            stage = attach(
-                endpoint,
-                rank=start.rank,
-                clients=start.clients,
-                input_fd=next(fds),
-                output_fd=next(fds),
-            )
-        yield await build_stage(stage.name, stage.served_names, stage.llm, stage.args)
+        try:
+            with collecting(endpoint.name):
+                stage = attach(
+                    endpoint,
+                    rank=start.rank,
+                    clients=start.clients,
+                    input_fd=next(fds),
+                    output_fd=next(fds),
+                )
+            built = await build_stage(stage.name, stage.served_names, stage.llm, stage.args)
+        except Exception as error:
+            # What cannot be attached is nearly always the model's tokenizer or template.
+            kind = type(error).__name__
+            message = f"stage {endpoint.name} cannot be attached: {kind}: {one_line(error)}"
+            raise RuntimeError(message) from error
+        yield built

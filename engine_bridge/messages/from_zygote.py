@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Forked", "FromZygote", "Preloaded"]
+__all__ = ["Forked", "FromZygote", "Preloaded", "ZygoteFailed"]
 
 
 class Preloaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -27,4 +27,10 @@ class Forked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     pid: int
 
 
-FromZygote = Preloaded | Forked
+class ZygoteFailed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Last words: a module of a preload group cannot be imported. One line."""
+
+    cause: str
+
+
+FromZygote = Preloaded | Forked | ZygoteFailed

@@ -16,6 +16,14 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_SAFETENSORS_HEADER_BYTES = 100_000_000
 SAFETENSORS_LENGTH_BYTES = 8
 
+# Read by the tokenizer and the sampler, long after the weights have been loaded.
+OPTIONAL_JSON = (
+    "generation_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
 WEIGHT_SUFFIXES = frozenset({".safetensors", ".bin", ".gguf", ".pt", ".pth"})
 
 # Files with such a suffix that hold no weights.
@@ -36,6 +44,9 @@ def check_folder(model: str, folder: Path, *, needs_weights: bool = True) -> Non
         ModelError: Names the file at fault.
     """
     _read_object(model, folder, "config.json", "point to the folder that holds it")
+    for name in OPTIONAL_JSON:
+        if (folder / name).is_file():
+            _read_object(model, folder, name, "")
     if not needs_weights:
         return
     files = [path for path in folder.iterdir() if _is_weights(path)]

@@ -281,6 +281,17 @@ async def test_death_of_the_zygote_while_it_imports_ends_the_run(tmp_path: Path)
         assert (type(error), str(error)) == (StartError, f"zygote could not start: {KILL_HINT}")
 
 
+async def test_module_that_cannot_be_imported_is_named() -> None:
+    preload = {"engine": ("tests.engine_bridge.fakes",), "frontend": ("json.nowhere",)}
+    async with run(preload=preload) as begun:
+        error = await failed(begun)
+        assert isinstance(error, StartError)
+        assert str(error) == (
+            "zygote could not start: cannot import json.nowhere: "
+            "ModuleNotFoundError: No module named 'json.nowhere'"
+        )
+
+
 # ----------------------------------------------------------------- deaths after ready
 
 

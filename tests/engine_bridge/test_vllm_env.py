@@ -40,6 +40,7 @@ def test_environment_of_a_run_on_the_cpu() -> None:
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
+        "PYTHONUTF8": "1",
         "HF_HUB_OFFLINE": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",

@@ -93,6 +93,11 @@ class TestFolder:
         (folder / "config.json").write_text(content, errors="surrogateescape")
         assert said in reason(folder, shop)
 
+    @pytest.mark.parametrize("name", ["tokenizer.json", "generation_config.json"])
+    def test_folder_with_another_broken_file(self, shop: Shop, folder: Path, name: str) -> None:
+        (folder / name).write_text("{")
+        assert f"{name} is not valid JSON" in reason(folder, shop)
+
     def test_folder_without_weights(self, shop: Shop, folder: Path) -> None:
         (folder / "model.safetensors").unlink()
         (folder / "training_args.bin").write_bytes(b"x")
