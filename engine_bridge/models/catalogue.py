@@ -22,7 +22,7 @@ __all__ = ["Catalogue", "Entry", "Member", "Package", "entry", "load", "names", 
 
 # Raised whenever a prepared folder would come out differently from the same packages, so that
 # caches are renewed.
-PREPARE_REVISION = 1
+PREPARE_REVISION = 2
 
 # Suggestions for a misspelt name; more would not fit into one line.
 MAX_SUGGESTIONS = 3

@@ -14,6 +14,10 @@ __all__ = ["GGUF_NAME", "WEIGHTS_NAME", "prepare"]
 GGUF_NAME = "model.gguf"
 WEIGHTS_NAME = "model.safetensors"
 
+# Longest answer to a request that names no limit. Models as small as those that ship in packages
+# are apt to repeat themselves for ever; a request's own max_tokens may be larger.
+MAX_NEW_TOKENS = 1024
+
 
 def prepare(model: str, folder: Path, tick: Callable[[int], None]) -> None:
     """Replace ``model.gguf`` in ``folder`` by weights, configuration and tokenizer.
@@ -33,7 +37,10 @@ def prepare(model: str, folder: Path, tick: Callable[[int], None]) -> None:
         shape = gguf_weights.LlamaShape.of(file)
         texts = {
             "config.json": gguf_weights.config(file, shape),
-            "generation_config.json": gguf_weights.generation_config(file),
+            "generation_config.json": {
+                **gguf_weights.generation_config(file),
+                "max_new_tokens": MAX_NEW_TOKENS,
+            },
             "special_tokens_map.json": gguf_tokenizer.special_tokens_map(file),
             "tokenizer_config.json": gguf_tokenizer.tokenizer_config(file, shape),
         }

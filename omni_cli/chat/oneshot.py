@@ -13,7 +13,7 @@ from omni_cli.chat.answer import Answer, Sampling
 from omni_cli.chat.client import ChatClient
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.rendering import answer_writer
-from omni_cli.chat.turn import answer_as_json, run_turn, stats_line
+from omni_cli.chat.turn import answer_as_json, ending_note, run_turn, stats_line
 from omni_cli.terminal import Terminal
 
 __all__ = ["ask_once", "read_question"]
@@ -82,8 +82,8 @@ def ask_once(
         terminal.out.write(f"{answer_as_json(answer, error)}\n")
     if error is not None:
         raise error
-    if not answer.text:
-        terminal.note("the answer is empty")
+    if note := ending_note(answer):
+        terminal.note(note)
     if stats:
         terminal.note(stats_line(answer))
 

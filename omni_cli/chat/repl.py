@@ -12,7 +12,7 @@ from omni_cli.chat.client import ChatClient
 from omni_cli.chat.console import Reader, stoppable
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.rendering import answer_writer
-from omni_cli.chat.turn import run_turn, stats_line
+from omni_cli.chat.turn import ending_note, run_turn, stats_line
 from omni_cli.terminal import Terminal, escape
 
 __all__ = ["HELP", "Repl"]
@@ -25,7 +25,8 @@ HELP = """\
 /stats          show the speed of each answer, or stop showing it
 /exit           leave, as Ctrl-D does
 Enter sends, Alt-Enter starts a new line, a pasted text is one message.
-Ctrl-C stops an answer. A message that starts with // is sent with one slash.
+Ctrl-C stops an answer, empties a line, and leaves from an empty prompt.
+A message that starts with // is sent with one slash.
 """
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?\s*$", re.DOTALL)
@@ -103,8 +104,8 @@ class Repl:
         except ClientError as error:
             self._terminal.error(str(error))
         else:
-            if not answer.text:
-                self._terminal.note("the answer is empty")
+            if note := ending_note(answer):
+                self._terminal.note(note)
             if self._stats:
                 self._terminal.note(stats_line(answer))
         self._conversation.record(question, answer.text)

@@ -12,7 +12,7 @@ from omni_cli.chat.answer import Answer, Sampling
 from omni_cli.chat.client import ChatClient
 from omni_cli.chat.rendering import AnswerWriter
 
-__all__ = ["answer_as_json", "run_turn", "stats_line"]
+__all__ = ["answer_as_json", "ending_note", "run_turn", "stats_line"]
 
 
 def run_turn(
@@ -48,6 +48,17 @@ def stats_line(answer: Answer) -> str:
     rate = _tokens_per_s(answer)
     speed = "" if rate is None else f", {rate:.1f} tokens/s"
     return f"stats: first token {answer.first_s:.2f} s, {count} in {answer.total_s:.2f} s{speed}"
+
+
+def ending_note(answer: Answer) -> str | None:
+    """What a reader should know about how an answer ended, or None."""
+    if not answer.text:
+        return "the answer is empty"
+    if answer.finish_reason == "length":
+        tokens = _tokens(answer)
+        where = "its limit" if tokens is None else f"{tokens} tokens"
+        return f"the answer was cut at {where}; --max-tokens N sets another limit"
+    return None
 
 
 def answer_as_json(answer: Answer, error: OmniError | None = None) -> str:
