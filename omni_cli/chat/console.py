@@ -9,8 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import termios
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Prompt", "Reader", "ended_by_signals", "stoppable"]
-
-
-# A Ctrl-C that comes so soon after an answer was meant to stop it.
-LATE_INTERRUPT_S = 0.7
 
 
 class Reader(Protocol):
@@ -43,28 +38,20 @@ class Prompt:
         from prompt_toolkit import PromptSession  # noqa: PLC0415 - late, with what follows
         from prompt_toolkit.history import InMemoryHistory  # noqa: PLC0415
 
-        self._asked = False
-        self._opened_at = 0.0
         self._session: PromptSession[str] = PromptSession(
             "> ",
             history=InMemoryHistory(),
-            key_bindings=_bindings(self._may_leave),
+            key_bindings=_bindings(),
             prompt_continuation="  ",
             enable_suspend=True,
             reserve_space_for_menu=0,  # there is no menu; the default scrolls eight lines away
         )
 
     def read(self) -> str | None:
-        # The first prompt follows no answer that a Ctrl-C could have been meant for.
-        self._opened_at = time.monotonic() if self._asked else 0.0
-        self._asked = True
         try:
             return self._session.prompt()
         except EOFError:
             return None
-
-    def _may_leave(self) -> bool:
-        return time.monotonic() - self._opened_at > LATE_INTERRUPT_S
 
 
 @contextmanager
@@ -115,7 +102,7 @@ def _no_echo() -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSANOW, found)
 
 
-def _bindings(may_leave: Callable[[], bool]) -> Any:
+def _bindings() -> Any:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent  # noqa: PLC0415 - late
 
     bindings = KeyBindings()
@@ -128,7 +115,7 @@ def _bindings(may_leave: Callable[[], bool]) -> Any:
     def _empty_or_leave(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
             event.current_buffer.reset()
-        elif may_leave():
+        else:
             event.app.exit(exception=EOFError)
 
     return bindings
