@@ -29,7 +29,7 @@ TALK: dict[str, object] = {
     "tool_call_parser": "hermes",
     "tool_strict_level": "parameter",
     "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
-    "override_generation_config": {"temperature": 0.2, "top_p": 0.9},
+    "override_generation_config": {"temperature": 0.2},
 }
 
 
