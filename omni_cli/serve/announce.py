@@ -15,14 +15,13 @@ from typing import Self
 
 from engine_bridge.plan import RuntimePlan
 from engine_bridge.status import RuntimeStatus
+from omni_cli.serve.listen import url_of
 from omni_cli.terminal import Terminal
 
 __all__ = ["Announcer"]
 
 TICK_S = 1.0
 DEFAULT_URL = "http://127.0.0.1:8000"
-# Addresses on which a server listens but to which nobody connects.
-WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
 
 
 class Announcer:
@@ -47,7 +46,7 @@ class Announcer:
         self._terminal = terminal
         self._always = log_level is not None
         self._plan = plan
-        self._url = _url(address)
+        self._url = url_of(address)
         self._status: RuntimeStatus | None = None
         self._ready = False
         self._stopping = False
@@ -124,12 +123,6 @@ class Announcer:
         except OSError:
             return
         self._terminal.note(f"the last lines of {child} are in {path}")
-
-
-def _url(address: tuple[object, ...]) -> str:
-    host, port = str(address[0]), address[1]
-    host = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{host}:{port}"
 
 
 def _command() -> str:

@@ -22,6 +22,8 @@ BACKLOG = 2048
 
 # Reading whose process holds a port looks at every open file of every process that we may look at.
 MAX_PROCESSES_SEARCHED = 4096
+# Addresses on which a server listens but to which nobody connects.
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
 
 
 def bind_listener(
@@ -54,12 +56,15 @@ def bind_listener(
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
-    """The address to type into a client; for a wildcard address that of the loopback."""
-    host, port = listener.getsockname()[:2]
-    if listener.family == socket.AF_INET6:
-        return f"http://[{'::1' if host == '::' else host}]:{port}"
-    return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+def url_of(address: tuple[object, ...]) -> str:
+    """The address to type into a client; for a wildcard address that of the loopback.
+
+    Args:
+        address: As ``getsockname`` gives it, of either family.
+    """
+    host, port = str(address[0]), address[1]
+    host = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{host}:{port}"
 
 
 def _resolve(host: str, subject: str) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:

@@ -36,7 +36,7 @@ def own_name() -> str:
 def test_socket_listens(host: str, address: str, url: str) -> None:
     with bind_listener(host, 0) as listener:
         port = listener.getsockname()[1]
-        assert url_of(listener) == f"{url}:{port}"
+        assert url_of(listener.getsockname()) == f"{url}:{port}"
         with socket.create_connection((address, port), timeout=5):
             pass
 
