@@ -47,6 +47,7 @@ class FrontDoor:
         hand_over: Called once, before the first rank accepts; stops the parent's own answers.
         drain_timeout_s: Longest that running requests may take once the end was asked for.
         version: omni's own version.
+        settings: What else the entry point is told, as JSON; nothing of it is read here.
     """
 
     target: str
@@ -55,6 +56,7 @@ class FrontDoor:
     hand_over: Callable[[], Coroutine[None, None, None]]
     drain_timeout_s: float
     version: str
+    settings: bytes = b"{}"
 
 
 class StageRuntime:
@@ -269,6 +271,7 @@ class StageRuntime:
             stages=tuple(endpoints),
             drain_timeout_s=self._door.drain_timeout_s,
             version=self._door.version,
+            settings=self._door.settings,
         )
         await self._send(child, start, fds)
         await self._send(child, to_frontend.StatusChanged(status=self.status()))

@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 
+import msgspec
 import uvloop
 from prometheus_client import CollectorRegistry
 
@@ -37,7 +38,7 @@ from engine_bridge.vllm_client import attach
 from server.accept import AcceptLedger
 from server.app import create_app
 from server.metrics import snapshot
-from server.settings import FrontendSettings
+from server.settings import FrontendSettings, HttpPlan
 from server.upstream import UpstreamStage, build_stage
 from server.upstream_http import build_server
 from server.upstream_metrics import collecting, registries
@@ -137,7 +138,10 @@ async def _serve(channel: SocketChannel) -> int:
     try:
         stages = [stage async for stage in _attached(start, iter(fds[2:]))]
         settings = FrontendSettings(
-            rank=start.rank, api_server_count=start.api_server_count, version=start.version
+            rank=start.rank,
+            api_server_count=start.api_server_count,
+            version=start.version,
+            http=msgspec.json.decode(start.settings, type=HttpPlan),
         )
         app = create_app(settings, stages, link)
         link.own_metrics = app.registry

@@ -70,16 +70,18 @@ class _Exchange:
         self._send = send
         self._status = CLIENT_LEFT
         self._started = False
-        self._request_id = _adopt_request_id(scope, settings.max_request_id_chars)
+        self._request_id = _adopt_request_id(scope, settings.http.max_request_id_chars)
         self._extra = [rank, (_ID, self._request_id)]
 
     async def run(self, app: ASGIApp, receive: Receive, metrics: HttpMetrics) -> None:
         began = time.perf_counter()
         settings = self._settings
-        bounded = BoundedReceive(receive, settings.max_body_bytes, settings.body_idle_timeout_s)
+        bounded = BoundedReceive(
+            receive, settings.http.max_body_bytes, settings.body_idle_timeout_s
+        )
         try:
-            if _declared_length(self._scope) > settings.max_body_bytes:
-                raise BodyTooLarge(settings.max_body_bytes)
+            if _declared_length(self._scope) > settings.http.max_body_bytes:
+                raise BodyTooLarge(settings.http.max_body_bytes)
             await app(self._scope, bounded, self.send)
         except ApiError as error:
             await self._refuse(error)

@@ -47,6 +47,8 @@ class StartFrontend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         stages: In the pipeline's order.
         drain_timeout_s: Longest that running requests may take after `Drain`.
         version: omni's own version.
+        settings: Whatever else the entry point wants to be told, encoded as JSON by the
+            composition root.
     """
 
     rank: int
@@ -55,6 +57,7 @@ class StartFrontend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     stages: tuple[StageEndpoint, ...]
     drain_timeout_s: float
     version: str
+    settings: bytes = b"{}"
 
 
 class Accept(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_bridge.status import RuntimeStatus
 from server.errors import StageDown
 from server.ports import JsonReply, Reply, StreamReply
-from server.settings import FrontendSettings
+from server.settings import FrontendSettings, HttpPlan
 
 MAX_BODY_BYTES = 10_000
 DONE = "data: [DONE]\n\n"
@@ -178,7 +178,7 @@ def app(
         rank=2,
         api_server_count=3,
         version="9.9",
-        max_body_bytes=MAX_BODY_BYTES,
+        http=HttpPlan(max_body_bytes=MAX_BODY_BYTES),
         body_idle_timeout_s=0.2,
     )
     return make_app(settings, [chat, embed], parent)

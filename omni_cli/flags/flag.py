@@ -1,0 +1,80 @@
+"""One flag of ``omni serve``, whoever it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Flag", "Kind", "Many", "Scope"]
+
+Kind = Literal["switch", "integer", "number", "text", "count", "length", "json", "object"]
+"""What a value is: ``switch`` takes none (``--x``, ``--no-x``); ``count`` is an integer that may be
+written ``4k`` or ``2G``; ``length`` a count or ``auto``; ``json`` any JSON value; ``object`` a JSON
+object, which dotted flags (``--x.key 3``) build as well."""
+
+Many = Literal["one", "optional", "some"]
+"""How many words the flag takes: one, none or one, one or more."""
+
+Scope = Literal["stage", "run", "satisfied", "refused"]
+"""Who uses the value: ``stage`` hands it to vLLM as an argument of every stage; ``run`` is a field
+of omni's own settings; ``satisfied`` asks for what omni does anyway, so the value changes nothing;
+``refused`` is answered with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """One entry of the catalogue.
+
+    Attributes:
+        dest: The settings field and vLLM's destination (``tensor_parallel_size``); unique.
+        names: Every spelling that gives the value or switches on, the canonical one first
+            (``--tensor-parallel-size``, ``-tp``).
+        off: Spellings that switch off (``--no-enforce-eager``); switches only.
+        kind: What a value is.
+        many: How many words it takes.
+        repeatable: Whether a second use adds to the first; otherwise the last one wins.
+        scope: Who uses it.
+        choices: The only values allowed, as text; empty if free.
+        low: Lowest value, or None; itself allowed unless ``above_low``.
+        high: Highest value, or None; itself allowed unless ``below_high``.
+        above_low: Whether ``low`` itself is excluded.
+        below_high: Whether ``high`` itself is excluded.
+        keys: Known keys of an ``object``; empty if free.
+        default: What is used if nobody gives it, as a JSON value; None if that is decided later.
+        group: The title under which help shows it (``ModelConfig``, ``Listening``).
+        metavar: The value's placeholder in help.
+        help: What it does, in sentences.
+        common: Whether plain ``--help`` shows it.
+        secret: Whether the value is masked wherever it would be shown.
+        own: Whether it is omni's; vLLM's otherwise.
+        reason: Why it is refused, or what makes it satisfied; no full stop.
+        way_out: What to do instead; no full stop. May be empty.
+    """
+
+    dest: str
+    names: tuple[str, ...]
+    off: tuple[str, ...] = ()
+    kind: Kind = "text"
+    many: Many = "one"
+    repeatable: bool = False
+    scope: Scope = "stage"
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    above_low: bool = False
+    below_high: bool = False
+    keys: tuple[str, ...] = ()
+    default: object = None
+    group: str = ""
+    metavar: str = ""
+    help: str = ""
+    common: bool = False
+    secret: bool = False
+    own: bool = False
+    reason: str = ""
+    way_out: str = ""
+
+    @property
+    def name(self) -> str:
+        """The canonical spelling."""
+        return self.names[0]
