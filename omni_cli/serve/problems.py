@@ -9,7 +9,8 @@ from engine_bridge.errors import ModelError, UsageError
 
 __all__ = ["ENV_PREFIX", "Origin", "Problem", "flag_name", "variable_name"]
 
-Origin = Literal["flag", "environment", "pipeline", "default"]
+Origin = Literal["flag", "environment", "file", "pipeline", "default"]
+"""Who gave a value, the strongest first; ``file`` is the one that ``--config`` names."""
 
 ENV_PREFIX = "OMNI_"
 
