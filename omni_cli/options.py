@@ -3,6 +3,7 @@ omni_cli/serve/options.py."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +11,10 @@ import typer
 __all__ = [
     "DEFAULT_URL",
     "ApiKey",
+    "CaFile",
     "ChatModel",
     "ClientTimeout",
+    "Insecure",
     "Json",
     "MaxTokens",
     "NoStream",
@@ -56,6 +59,23 @@ ClientTimeout = Annotated[
         metavar="SECONDS",
         min=0.1,
         help="Longest wait for a server that is starting, and for the next piece of an answer.",
+        rich_help_panel=_SERVER,
+    ),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca-file",
+        metavar="PATH",
+        help="Trust the certificates in this PEM file instead of the well-known authorities.",
+        rich_help_panel=_SERVER,
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Trust any certificate: whoever sits between may read and change everything.",
         rich_help_panel=_SERVER,
     ),
 ]

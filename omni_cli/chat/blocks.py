@@ -88,7 +88,8 @@ class BlockSplitter:
         Args:
             force: The line is complete, so it has to be clear now.
         """
-        if not self._held.strip() and not (self._held and self._fence):
+        within_line = self._open and not self._gap
+        if not self._held.strip() and not (self._held and (self._fence or within_line)):
             return
         if self._open and self._gap.count("\n") > 1 and not self._fence:
             if self._is_list and not force and _UNDECIDED.match(self._held):

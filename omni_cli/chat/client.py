@@ -1,110 +1,18 @@
-"""The HTTP side of ``omni chat``: an OpenAI-style server, asked with patience and read with
-suspicion.
-
-One thread, one connection. What a person waits for is said through ``progress``; whatever goes
-wrong becomes one ClientError. Leaving an answer's iteration closes its connection, which is how the
-server learns to stop.
-"""
+"""The client of ``omni chat``: messages out, the text of an answer in."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 
-from engine_bridge.errors import ClientError
-from omni_cli.chat import faults
-from omni_cli.chat.address import Address
-from omni_cli.chat.answer import Answer, JsonObject, Sampling
-from omni_cli.chat.sse import EventTooLong, SseDecoder
-
-if TYPE_CHECKING:
-    import httpx
+from omni_cli.client.answer import Answer, JsonObject, Sampling
+from omni_cli.client.connection import Connection
 
 __all__ = ["ChatClient"]
 
-# A server that is there accepts at once; ten seconds allow for a lost packet or two
-CONNECT_TIMEOUT_S = 10.0
-# Of an answer that is not streamed; far beyond any context length
-MAX_BODY_BYTES = 64 * 1024 * 1024
-# Between two looks at a server that is starting, whatever Retry-After says
-POLL_MIN_S, POLL_MAX_S = 0.2, 2.0
 
-
-class ChatClient:
-    """A connection to one server. Close it, or use it as a context manager.
-
-    Args:
-        address: Where the server is.
-        api_key: Sent as a bearer token, or None.
-        timeout_s: Longest wait for a server that is starting, and between two pieces of an answer.
-        progress: Told what is being waited for; an empty text ends the wait.
-    """
-
-    def __init__(
-        self,
-        address: Address,
-        *,
-        api_key: str | None = None,
-        timeout_s: float = 300.0,
-        progress: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        import httpx  # noqa: PLC0415 - late: it costs more than a help page may take
-
-        self.address = address
-        self._timeout_s = timeout_s
-        self._progress = progress
-        headers = {"accept": "application/json, text/event-stream"}
-        if api_key:
-            headers["authorization"] = f"Bearer {api_key}"
-        self._http = httpx.Client(
-            headers=headers,
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
-            # A proxy has no business between two ends of one machine
-            trust_env=not address.is_loopback,
-            # Loading the certificates takes time, and plain HTTP has no use for them
-            verify=address.is_secure,
-        )
-
-    def __enter__(self) -> ChatClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection; an answer in progress is abandoned."""
-        self._http.close()
-
-    def models(self) -> list[JsonObject]:
-        """The cards of the served models, waiting for a server that is still starting.
-
-        Raises:
-            ClientError: There is no such server, or it refuses.
-        """
-        url = self.address.api("/models")
-        with self._open("GET", url, None) as response:
-            body = self._json(response, url)
-        cards = body.get("data")
-        if not isinstance(cards, list):
-            raise ClientError(url, "answered with JSON that is no list of models", faults.CHECK_URL)
-        return [
-            card for card in cards if isinstance(card, dict) and isinstance(card.get("id"), str)
-        ]
-
-    def default_model(self) -> str:
-        """The first served model that can chat, as far as the cards tell.
-
-        Raises:
-            ClientError: As ``models``, or no model is served.
-        """
-        cards = self.models()
-        if not cards:
-            raise ClientError(self.address.shown, "serves no model")
-        able = [card for card in cards if _can_chat(card)]
-        return str((able or cards)[0]["id"])
+class ChatClient(Connection):
+    """A connection that asks the chat route."""
 
     def ask(
         self, model: str, messages: Sequence[Mapping[str, str]], sampling: Sampling, answer: Answer
@@ -116,175 +24,21 @@ class ChatClient:
             ClientError: The server refused, failed midway, or ended the stream early. ``answer``
                 keeps what came.
         """
-        url = self.address.api("/chat/completions")
         body = {"model": model, "messages": list(messages), **sampling.body()}
+        part = "delta" if sampling.stream else "message"
         answer.model = model
         answer.restart_clock()
+        frames = self.frames("/chat/completions", body, ready_again=answer.restart_clock)
         try:
-            with self._open("POST", url, body, answer.restart_clock) as response:
-                pieces = self._stream if sampling.stream else self._whole
-                yield from pieces(response, url, answer)
-        except faults.ModelNotServed as fault:
-            served = ", ".join(str(card["id"]) for card in self.models()) or "none"
-            raise ClientError(
-                self.address.shown, f"model {model} is not served there", f"served: {served}"
-            ) from fault
+            with closing(frames):
+                for frame in frames:
+                    if piece := _text(answer.take(frame), part):
+                        answer.add(piece)
+                        yield piece
         finally:
             answer.end()
 
-    def _stream(self, response: httpx.Response, url: str, answer: Answer) -> Iterator[str]:
-        if "text/event-stream" not in response.headers.get("content-type", ""):
-            raise ClientError(
-                url, f"answered with {_kind(response)}, not a stream", faults.CHECK_URL
-            )
-        decoder = SseDecoder()
-        for chunk in response.iter_bytes():
-            try:
-                events = decoder.feed(chunk)
-            except EventTooLong as error:
-                raise ClientError(url, f"sent {error}") from error
-            for data in events:
-                if data == "[DONE]":
-                    return
-                piece = _take(_frame(data, url), answer, "delta")
-                if piece:
-                    answer.add(piece)
-                    yield piece
-        raise ClientError(url, faults.ENDED_EARLY)
 
-    def _whole(self, response: httpx.Response, url: str, answer: Answer) -> Iterator[str]:
-        body = self._json(response, url)
-        faults.raise_in_band(body, url)
-        piece = _take(body, answer, "message")
-        if piece:
-            answer.add(piece)
-            yield piece
-
-    @contextmanager
-    def _open(
-        self,
-        method: str,
-        url: str,
-        body: JsonObject | None,
-        ready_again: Callable[[], None] = lambda: None,
-    ) -> Iterator[httpx.Response]:
-        """Send, wait while the server starts, and hand out a response with status 200."""
-        with faults.translated(url, self._timeout_s), self._ending_progress():
-            deadline = time.monotonic() + self._timeout_s
-            while True:
-                with self._http.stream(method, url, json=body) as response:
-                    if not _starting(response):
-                        self._progress("")
-                        if response.status_code != 200:
-                            text = _bounded(response, url, faults.MAX_ERROR_BYTES)
-                            faults.raise_for(response, text, url, chat=method == "POST")
-                        yield response
-                        return
-                    pause = _pause(response)
-                self._wait(deadline, pause)
-                ready_again()
-
-    @contextmanager
-    def _ending_progress(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self._progress("")
-
-    def _wait(self, deadline: float, pause: float) -> None:
-        """Say what a server that is not ready is doing, and let some time pass."""
-        import httpx  # noqa: PLC0415 - late
-
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise ClientError(
-                self.address.shown,
-                f"still not ready after {self._timeout_s:g} s",
-                "wait and try again, or give it longer with --timeout",
-            )
-        phase = ""
-        # Just when the parent hands its socket to the first frontend, a connection may be dropped.
-        with suppress(httpx.RemoteProtocolError, httpx.ReadError):
-            phase = _phase(self._http.get(self.address.root("/startupz")))
-        self._progress(f"{self.address.shown} is not ready yet{phase}")
-        time.sleep(min(pause, left))
-
-    def _json(self, response: httpx.Response, url: str) -> JsonObject:
-        text = _bounded(response, url, MAX_BODY_BYTES)
-        try:
-            body = json.loads(text)
-        except ValueError as error:
-            raise ClientError(
-                url, f"answered with {_kind(response)}, not JSON", faults.CHECK_URL
-            ) from error
-        if not isinstance(body, dict):
-            raise ClientError(url, "answered with JSON that is no object", faults.CHECK_URL)
-        return body
-
-
-def _take(frame: JsonObject, answer: Answer, part: str) -> str:
-    """Read one chunk or body into ``answer``, all but its text, which is returned."""
-    if isinstance(frame.get("model"), str):
-        answer.model = frame["model"]
-    if isinstance(frame.get("usage"), dict):
-        answer.usage = frame["usage"]
-    choices = frame.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict):
-        return ""
-    if isinstance(choice.get("finish_reason"), str):
-        answer.finish_reason = choice["finish_reason"]
-    content = (choice.get(part) or {}).get("content")
+def _text(choices: Sequence[JsonObject], part: str) -> str:
+    content = (choices[0].get(part) or {}).get("content") if choices else None
     return content if isinstance(content, str) else ""
-
-
-def _frame(data: str, url: str) -> JsonObject:
-    try:
-        frame = json.loads(data)
-    except ValueError as error:
-        raise ClientError(url, f"sent a chunk that is not JSON: {data[:80]}") from error
-    if not isinstance(frame, dict):
-        raise ClientError(url, f"sent a chunk that is no object: {data[:80]}")
-    faults.raise_in_band(frame, url)
-    return frame
-
-
-def _can_chat(card: JsonObject) -> bool:
-    hints = card.get("capabilities")
-    return card.get("task") == "generate" or (isinstance(hints, list | dict) and "chat" in hints)
-
-
-def _starting(response: httpx.Response) -> bool:
-    return response.status_code == 503 and "retry-after" in response.headers
-
-
-def _pause(response: httpx.Response) -> float:
-    try:
-        asked = float(response.headers["retry-after"])
-    except ValueError:  # a date
-        asked = POLL_MAX_S
-    return min(max(asked, POLL_MIN_S), POLL_MAX_S)
-
-
-def _phase(response: httpx.Response) -> str:
-    """What /startupz says is going on: its last phase that has not ended."""
-    try:
-        phases = response.json()["phases"]
-        running = [phase for phase in phases if phase["state"] == "running"] or phases
-        name, elapsed = running[-1]["name"], running[-1].get("elapsed_s")
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        return ""
-    return f": {name}" + (f", {elapsed:.0f} s" if isinstance(elapsed, int | float) else "")
-
-
-def _bounded(response: httpx.Response, url: str, limit: int) -> str:
-    body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > limit:
-            raise ClientError(url, f"sent a body of more than {limit} bytes")
-    return body.decode("utf-8", "replace")
-
-
-def _kind(response: httpx.Response) -> str:
-    return str(response.headers.get("content-type", "something untyped")).partition(";")[0]

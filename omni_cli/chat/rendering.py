@@ -10,15 +10,13 @@ answer is.
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from omni_cli.chat.blocks import BlockEnd, BlockEvent, BlockSplitter
-from omni_cli.terminal import Stream, Terminal, escape
+from omni_cli.client.writers import AnswerWriter, PlainWriter
+from omni_cli.terminal import Terminal, escape
 
 __all__ = [
-    "AnswerWriter",
     "MarkdownWriter",
-    "PlainWriter",
     "answer_writer",
     "keeps_text",
     "rows_of",
@@ -26,35 +24,6 @@ __all__ = [
 
 MAX_WIDTH = 100  # columns of rendered text; longer lines are hard to read
 TAB = 8  # columns between the tab stops of a terminal
-
-
-class AnswerWriter(Protocol):
-    """Writes one answer."""
-
-    def write(self, text: str) -> None:
-        """Take the next piece."""
-
-    def finish(self) -> None:
-        """The answer is over, complete or not: end it with exactly one newline."""
-
-
-class PlainWriter:
-    """Passes text on as it comes, but for newlines at the end, of which there is one in the end."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._held = ""
-
-    def write(self, text: str) -> None:
-        text = self._held + text
-        kept = text.rstrip("\r\n")
-        self._held = text[len(kept) :]
-        if kept:
-            self._stream.show(kept)
-
-    def finish(self) -> None:
-        self._held = ""
-        self._stream.write("\n")
 
 
 class MarkdownWriter:

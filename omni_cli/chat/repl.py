@@ -7,12 +7,13 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from engine_bridge.errors import ClientError
-from omni_cli.chat.answer import Answer, Sampling
 from omni_cli.chat.client import ChatClient
 from omni_cli.chat.console import Reader, stoppable
 from omni_cli.chat.conversation import Conversation
 from omni_cli.chat.rendering import answer_writer
-from omni_cli.chat.turn import ending_note, run_turn, stats_line
+from omni_cli.chat.turn import run_turn
+from omni_cli.client.answer import Answer, Sampling
+from omni_cli.client.summary import ending_note, stats_line
 from omni_cli.terminal import Terminal, escape
 
 __all__ = ["HELP", "Repl"]

@@ -25,6 +25,8 @@ def chat(
     url: options.Url = options.DEFAULT_URL,
     api_key: options.ApiKey = None,
     timeout: options.ClientTimeout = DEFAULT_TIMEOUT_S,
+    ca_file: options.CaFile = None,
+    insecure: options.Insecure = False,
     model: options.ChatModel = None,
     system: options.SystemPrompt = None,
     temperature: options.Temperature = None,
@@ -44,20 +46,14 @@ def chat(
       omni chat "Who wrote Hamlet?"
       git diff | omni chat "Summarise this change."
     """
-    from omni_cli.chat.answer import Sampling
     from omni_cli.chat.entry import chat as run
+    from omni_cli.client.answer import Sampling
+    from omni_cli.client.target import Target
 
     sampling = Sampling(
         temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, stream=not no_stream
     )
-    run(
-        message or (),
-        sampling,
-        url=url,
-        api_key=api_key,
-        timeout_s=timeout,
-        model=model,
-        system=system,
-        stats=stats,
-        as_json=json,
+    target = Target.parse(
+        url, api_key=api_key, timeout_s=timeout, ca_file=ca_file, insecure=insecure
     )
+    run(message or (), sampling, target, model=model, system=system, stats=stats, as_json=json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omni_cli.chat.blocks import BlockEnd, BlockSplitter
@@ -48,6 +48,7 @@ def test_blocks_end_at_blank_lines(text: str, expected: list[str]) -> None:
 MARKDOWN = st.text(st.sampled_from(list("ab1 \n\n\n-.)`~#|*")), max_size=60)
 
 
+@example(text="11 ", cuts=[2])
 @given(MARKDOWN, st.lists(st.integers(0, 60), max_size=5))
 def test_blocks_hold_all_the_text_however_it_comes(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(text)]

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omni_cli.chat.rendering import MarkdownWriter, PlainWriter, answer_writer, keeps_text, rows_of
+from omni_cli.chat.rendering import MarkdownWriter, answer_writer, keeps_text, rows_of
+from omni_cli.client.writers import PlainWriter
 from omni_cli.terminal import Stream, Terminal, escape
 
 

@@ -66,6 +66,23 @@ class Answer:
         self.text += text
         self.pieces += 1
 
+    def take(self, frame: JsonObject) -> list[JsonObject]:
+        """Read a chunk or a body, all but its text.
+
+        Returns:
+            Its choices; the text is in there.
+        """
+        if isinstance(frame.get("model"), str):
+            self.model = frame["model"]
+        if isinstance(frame.get("usage"), dict):
+            self.usage = frame["usage"]
+        found = frame.get("choices")
+        listed = found if isinstance(found, list) else []
+        choices = [choice for choice in listed if isinstance(choice, dict)]
+        if choices and isinstance(choices[0].get("finish_reason"), str):
+            self.finish_reason = choices[0]["finish_reason"]
+        return choices
+
     def restart_clock(self) -> None:
         """Count from now: nothing was asked before, or the server was not ready for it."""
         self._started = time.monotonic()

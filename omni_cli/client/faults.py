@@ -43,12 +43,12 @@ def raise_in_band(frame: dict[str, Any], url: str) -> None:
         raise ClientError(url, f"the server failed: {_message(frame) or 'it does not say why'}")
 
 
-def raise_for(response: httpx.Response, text: str, url: str, *, chat: bool) -> NoReturn:
+def raise_for(response: httpx.Response, text: str, url: str, *, names_model: bool) -> NoReturn:
     """Raise what a status other than 200 means.
 
     Args:
         text: The body.
-        chat: Whether the request named a model.
+        names_model: Whether the request named a model.
 
     Raises:
         ClientError: Always.
@@ -60,7 +60,7 @@ def raise_for(response: httpx.Response, text: str, url: str, *, chat: bool) -> N
         key = "authorization" in response.request.headers
         reason = "the server refused the API key" if key else "the server asks for an API key"
         raise ClientError(url, reason, "give it with --api-key or OMNI_API_KEY")
-    if status == 404 and chat and (body.get("error") or body.get("object") == "error"):
+    if status == 404 and names_model and (body.get("error") or body.get("object") == "error"):
         raise ModelNotServed(said or "no such model")
     if status in (404, 405):
         raise ClientError(url, f"no OpenAI-style API there ({status})", CHECK_URL)

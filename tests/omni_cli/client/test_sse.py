@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omni_cli.chat.sse import MAX_EVENT_BYTES, EventTooLong, SseDecoder
+from omni_cli.client.sse import MAX_EVENT_BYTES, EventTooLong, SseDecoder
 
 STREAM = (
     "\ufeffdata: first\n\n: comment\n\r\nevent: x\ndata:second é\r\ndata:  line 2\rid: 7\r\r"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omni_cli.chat.address import Address
+from omni_cli.client.address import Address
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""What is said about an answer once it has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omni_cli.client.answer import Answer
+
+__all__ = ["ending_note", "facts", "stats_line"]
+
+
+def stats_line(answer: Answer) -> str:
+    """What ``--stats`` says about an answer."""
+    if answer.first_s is None:
+        return f"stats: no text, {answer.total_s:.2f} s"
+    tokens = _tokens(answer)
+    count = f"{tokens} tokens" if tokens is not None else f"{answer.pieces} pieces"
+    rate = _tokens_per_s(answer)
+    speed = "" if rate is None else f", {rate:.1f} tokens/s"
+    return f"stats: first token {answer.first_s:.2f} s, {count} in {answer.total_s:.2f} s{speed}"
+
+
+def ending_note(answer: Answer) -> str | None:
+    """What a reader should know about how an answer ended, or None."""
+    if not answer.text:
+        return "the answer is empty"
+    if answer.finish_reason == "length":
+        tokens = _tokens(answer)
+        where = "its limit" if tokens is None else f"{tokens} tokens"
+        return f"the answer was cut at {where}; --max-tokens N sets another limit"
+    return None
+
+
+def facts(answer: Answer) -> dict[str, Any]:
+    """What the object that ``--json`` prints says beside the text."""
+    rate = _tokens_per_s(answer)
+    return {
+        "model": answer.model,
+        "finish_reason": answer.finish_reason,
+        "usage": answer.usage,
+        "timings": {
+            "first_token_s": None if answer.first_s is None else round(answer.first_s, 4),
+            "total_s": round(answer.total_s, 4),
+            "tokens_per_s": None if rate is None else round(rate, 2),
+        },
+    }
+
+
+def _tokens(answer: Answer) -> int | None:
+    count = (answer.usage or {}).get("completion_tokens")
+    return count if isinstance(count, int) else None
+
+
+def _tokens_per_s(answer: Answer) -> float | None:
+    """Tokens after the first one over the time after it; over the whole time if they came in one
+    piece."""
+    tokens = _tokens(answer)
+    if tokens is None or answer.first_s is None:
+        return None
+    if answer.pieces > 1 and tokens > 1:
+        return (tokens - 1) / max(answer.total_s - answer.first_s, 1e-6)
+    return tokens / max(answer.total_s, 1e-6)
