@@ -1,7 +1,7 @@
 # Two commands do all the set-up: `make serve`, and in another terminal `make chat`.
 # ARGS goes to the command (make serve ARGS="--port 9000"); PYTHON names the interpreter to install with.
 
-.PHONY: install serve chat test check types completions bench lock clean
+.PHONY: install serve chat test check types completions flags bench lock clean
 bin := .venv/bin
 export PYTHON TORCH_INDEX_URL
 
@@ -28,6 +28,9 @@ types: install-test
 
 completions: install
 	@exec $(bin)/python -m omni_cli.completions
+
+flags: install
+	@exec $(bin)/python -m engine_bridge.vllm_flags
 
 bench: install-test
 	@exec $(bin)/python benchmarks/startup.py $(ARGS)
