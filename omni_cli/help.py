@@ -37,6 +37,7 @@ __all__ = [
 COMMANDS: dict[str, str] = {
     "serve": "Serve a model, or a pipeline of models, over HTTP until interrupted.",
     "chat": "Talk to a served model, or ask it one question.",
+    "complete": "Let a served model go on from a text, once.",
     "models": "Fetch, list and remove the bundled models.",
     "version": "Show the versions of omni and of the engine below it.",
 }

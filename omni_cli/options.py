@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "DEFAULT_TIMEOUT_S",
     "DEFAULT_URL",
     "ApiKey",
     "CaFile",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 DEFAULT_URL = "http://127.0.0.1:8000"  # where `omni serve` listens unless told otherwise
+DEFAULT_TIMEOUT_S = 300.0  # a long prompt on a slow CPU takes minutes to its first token
 
 _SERVER = "Server"
 _ANSWER = "Answer"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engine_bridge.errors import ClientError, UsageError
@@ -12,7 +11,7 @@ from omni_cli.chat.rendering import answer_writer
 from omni_cli.chat.turn import run_turn
 from omni_cli.client.answer import Answer, Sampling
 from omni_cli.client.piped import is_piped, read_stdin
-from omni_cli.client.summary import ending_note, facts, stats_line
+from omni_cli.client.summary import conclude
 from omni_cli.client.writers import SilentWriter
 from omni_cli.terminal import Terminal
 
@@ -75,14 +74,5 @@ def ask_once(
         run_turn(client, model or client.default_model(), messages, sampling, answer, writer)
     except ClientError as fault:
         error = fault
-    if as_json:
-        found = {"answer": answer.text, **facts(answer)}
-        if error is not None:
-            found["error"] = str(error)
-        terminal.out.write(f"{json.dumps(found, ensure_ascii=False)}\n")
-    if error is not None:
-        raise error
-    if note := ending_note(answer):
-        terminal.note(note)
-    if stats:
-        terminal.note(stats_line(answer))
+    fields = {"answer": answer.text} if as_json else None
+    conclude(answer, error, terminal, fields=fields, stats=stats)

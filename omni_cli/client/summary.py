@@ -2,11 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
 
-from omni_cli.client.answer import Answer
+from engine_bridge.errors import ClientError
+from omni_cli.client.answer import Answer, JsonObject
+from omni_cli.terminal import Terminal
 
-__all__ = ["ending_note", "facts", "stats_line"]
+__all__ = ["conclude", "ending_note", "stats_line"]
+
+
+def conclude(
+    answer: Answer,
+    error: ClientError | None,
+    terminal: Terminal,
+    *,
+    fields: JsonObject | None,
+    stats: bool,
+    limit_given: bool = False,
+) -> None:
+    """Say what is left to say about an answer whose text was written.
+
+    Args:
+        error: What ended it, or None.
+        fields: With ``--json`` what stands for the text in the object that is printed; else None.
+        limit_given: Whether the user chose where it may be cut, and need not be told.
+
+    Raises:
+        ClientError: ``error``, after it was put into the object.
+    """
+    if fields is not None:
+        found = {**fields, **_facts(answer)}
+        if error is not None:
+            found["error"] = str(error)
+        terminal.out.write(f"{json.dumps(found, ensure_ascii=False)}\n")
+    if error is not None:
+        raise error
+    note = ending_note(answer)
+    if note and not (limit_given and answer.text):
+        terminal.note(note)
+    if stats:
+        terminal.note(stats_line(answer))
 
 
 def stats_line(answer: Answer) -> str:
@@ -31,7 +66,7 @@ def ending_note(answer: Answer) -> str | None:
     return None
 
 
-def facts(answer: Answer) -> dict[str, Any]:
+def _facts(answer: Answer) -> JsonObject:
     """What the object that ``--json`` prints says beside the text."""
     rate = _tokens_per_s(answer)
     return {

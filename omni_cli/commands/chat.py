@@ -10,8 +10,6 @@ from omni_cli import options
 
 __all__ = ["chat"]
 
-DEFAULT_TIMEOUT_S = 300.0  # a long prompt on a slow CPU takes minutes to its first token
-
 Message = Annotated[
     list[str] | None,
     typer.Argument(
@@ -24,7 +22,7 @@ def chat(
     message: Message = None,
     url: options.Url = options.DEFAULT_URL,
     api_key: options.ApiKey = None,
-    timeout: options.ClientTimeout = DEFAULT_TIMEOUT_S,
+    timeout: options.ClientTimeout = options.DEFAULT_TIMEOUT_S,
     ca_file: options.CaFile = None,
     insecure: options.Insecure = False,
     model: options.ChatModel = None,

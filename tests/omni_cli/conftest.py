@@ -113,7 +113,7 @@ class ScriptedServer:
             return self.before.pop(0)
         if path == "/v1/models":
             return self.models
-        if path != "/v1/chat/completions":
+        if path not in ("/v1/chat/completions", "/v1/completions"):
             return Reply.json({"detail": "Not Found"}, 404)
         self.asked.append(body)
         return self._replies.pop(0)
