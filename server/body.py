@@ -15,13 +15,20 @@ from starlette.types import Message, Receive, Scope
 from server.errors import ApiError, BodyTooLarge, BodyTooSlow
 
 __all__ = [
+    "MAX_UNREAD_BYTES",
     "BoundedReceive",
+    "declared_length",
     "form_model",
     "json_model",
+    "leaves_unread",
     "read_body",
     "refuse_unsendable",
     "replay",
 ]
+
+# A body that nobody read is let through to keep the connection up to this size; for more of it a
+# new connection costs less.
+MAX_UNREAD_BYTES = 64 * 1024
 
 # A multipart form of the audio routes has a handful of fields and one file.
 MAX_FORM_FIELDS = 64
@@ -66,6 +73,25 @@ class BoundedReceive:
             raise BodyTooLarge(self._max_bytes)
         self.complete = not message.get("more_body", False)
         return message
+
+
+def declared_length(scope: Scope) -> int:
+    """The body's size as the head says it, or 0 where it does not."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else 0
+    return 0
+
+
+def leaves_unread(scope: Scope) -> bool:
+    """Whether an answer that came before the body ends the connection.
+
+    It does if much may follow, or if the client may send nothing at all: one that waits for
+    ``100 Continue`` may give up the body and then begin the next request in its place.
+    """
+    names = {name for name, _ in scope["headers"]}
+    unsure = b"transfer-encoding" in names or b"expect" in names
+    return unsure or declared_length(scope) > MAX_UNREAD_BYTES
 
 
 async def read_body(receive: Receive) -> bytes | None:

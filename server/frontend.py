@@ -43,7 +43,7 @@ from server.upstream import UpstreamStage, build_stage
 from server.upstream_http import build_server
 from server.upstream_metrics import collecting, registries
 
-__all__ = ["main"]
+__all__ = ["ParentLink", "attached", "main"]
 
 # The parent collects from every rank and asks every engine; each of these has a shorter bound of
 # its own.
@@ -136,7 +136,7 @@ async def _serve(channel: SocketChannel) -> int:
     assert isinstance(start, StartFrontend), "the first message"
     link = ParentLink(channel)
     try:
-        stages = [stage async for stage in _attached(start, iter(fds[2:]))]
+        stages = [stage async for stage in attached(start, iter(fds[2:]))]
         settings = FrontendSettings(
             rank=start.rank,
             api_server_count=start.api_server_count,
@@ -147,7 +147,9 @@ async def _serve(channel: SocketChannel) -> int:
         link.own_metrics = app.registry
         ledger = AcceptLedger.attach(fds[1], start.api_server_count)
         os.close(fds[1])
-        server = build_server(app, ledger, start.rank, drain_timeout_s=start.drain_timeout_s)
+        server = build_server(
+            app, ledger, start.rank, settings.http, drain_timeout_s=start.drain_timeout_s
+        )
     except Exception as error:
         # The edge of the process: the parent says it in one line.
         await channel.send(FrontendFailed(cause=one_line(error)))
@@ -164,7 +166,16 @@ async def _serve(channel: SocketChannel) -> int:
     return 0
 
 
-async def _attached(start: StartFrontend, fds: Iterator[int]) -> AsyncIterator[UpstreamStage]:
+async def attached(start: StartFrontend, fds: Iterator[int]) -> AsyncIterator[UpstreamStage]:
+    """Connect this rank to each stage in turn.
+
+    Args:
+        start: The parent's first message.
+        fds: Input and output of each stage.
+
+    Raises:
+        RuntimeError: A stage cannot be attached; names it.
+    """
     for endpoint in start.stages:
         try:
             with collecting(endpoint.name):

@@ -1,9 +1,8 @@
 """The outermost layer: what every answer carries, whatever gives it.
 
 It names the rank and the request, bounds the body, counts, and is the one place where an exception
-that nobody expected
-ends: logged with its request id, told to the client without its insides. It stands in a stream's
-    way only at its start.
+that nobody expected ends: logged with its request id, told to the client without its insides. It
+stands in a stream's way only at its start.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import uuid
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.body import BoundedReceive
-from server.errors import SERVER_FAILED, ApiError, BodyTooLarge, error_response
+from server.body import BoundedReceive, leaves_unread
+from server.errors import SERVER_FAILED, ApiError, error_response
 from server.metrics import HttpMetrics
 from server.request_id import valid_request_id
 from server.settings import FrontendSettings
@@ -33,10 +32,13 @@ UNMATCHED = "unmatched"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _ID = b"x-request-id"
+_CLOSE = (b"connection", b"close")
+# The first message of an answer.
+_STARTS = frozenset({"http.response.start", "websocket.http.response.start", "websocket.accept"})
 
 
 class Envelope:
-    """Wraps the application; serves HTTP, hands the lifespan on, refuses WebSockets."""
+    """Wraps the application."""
 
     def __init__(self, app: ASGIApp, settings: FrontendSettings, metrics: HttpMetrics) -> None:
         self.inner = app
@@ -47,12 +49,12 @@ class Envelope:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.inner(scope, receive, send)
-        elif scope["type"] == "http":
-            await _Exchange(self._settings, self._rank, scope, send).run(
-                self.inner, receive, self._metrics
-            )
+            return
+        exchange = _Exchange(self._settings, self._rank, scope, receive, send)
+        if scope["type"] == "http":
+            await exchange.run(self.inner, self._metrics)
         else:
-            await send({"type": "websocket.close", "code": 1008})
+            await self.inner(scope, receive, exchange.send)
 
 
 class _Exchange:
@@ -63,26 +65,22 @@ class _Exchange:
         settings: FrontendSettings,
         rank: tuple[bytes, bytes],
         scope: Scope,
+        receive: Receive,
         send: Send,
     ) -> None:
-        self._settings = settings
+        http = settings.http
         self._scope = scope
+        self._body = BoundedReceive(receive, http.max_body_bytes, settings.body_idle_timeout_s)
         self._send = send
         self._status = CLIENT_LEFT
         self._started = False
-        self._request_id = _adopt_request_id(scope, settings.http.max_request_id_chars)
+        self._request_id = _adopt_request_id(scope, http.max_request_id_chars)
         self._extra = [rank, (_ID, self._request_id)]
 
-    async def run(self, app: ASGIApp, receive: Receive, metrics: HttpMetrics) -> None:
+    async def run(self, app: ASGIApp, metrics: HttpMetrics) -> None:
         began = time.perf_counter()
-        settings = self._settings
-        bounded = BoundedReceive(
-            receive, settings.http.max_body_bytes, settings.body_idle_timeout_s
-        )
         try:
-            if _declared_length(self._scope) > settings.http.max_body_bytes:
-                raise BodyTooLarge(settings.http.max_body_bytes)
-            await app(self._scope, bounded, self.send)
+            await app(self._scope, self._body, self.send)
         except ApiError as error:
             await self._refuse(error)
         except Exception:
@@ -94,11 +92,13 @@ class _Exchange:
             metrics.observe(route, method, self._status, time.perf_counter() - began)
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] in _STARTS:
             self._started = True
-            self._status = message["status"]
+            self._status = message.get("status", 0)
             headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != _ID]
             message["headers"] = headers + self._extra
+            if not self._body.complete and leaves_unread(self._scope) and _CLOSE not in headers:
+                message["headers"].append(_CLOSE)
         await self._send(message)
 
     async def _refuse(self, error: ApiError) -> None:
@@ -121,10 +121,3 @@ def _adopt_request_id(scope: Scope, max_chars: int) -> bytes:
     headers = [pair for pair in scope["headers"] if pair[0] != _ID]
     scope["headers"] = [*headers, (_ID, new)]
     return new
-
-
-def _declared_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value) if value.isdigit() else 0
-    return 0

@@ -1,26 +1,53 @@
-"""uvicorn's HTTP protocol with a bound on the head of a request, and refusals in omni's own shape.
+"""uvicorn's HTTP protocol with bounds on what a client may send and how long it may take, and
+refusals in omni's own shape.
 
 What cannot be parsed never reaches the application, so that the headers of every answer are written
 here as well.
+
+A connection waits for its client in three places, each with a bound: for a request to begin
+(uvicorn's keep-alive time, from the first moment on), for a head that has begun, and for the rest
+of a body that nobody reads any more.
 """
 
 from __future__ import annotations
 
 import uuid
+from asyncio import TimerHandle, Transport
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from server.error_shape import error_body
+from server.gate import split_target
+from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
 
-__all__ = ["MAX_HEAD_BYTES", "MAX_HEADER_COUNT", "WireProtocol", "protocol_of_rank"]
+__all__ = ["WireProtocol", "protocol_of_rank"]
 
-# Line and headers of one request.
-MAX_HEAD_BYTES = 64 * 1024
-MAX_HEADER_COUNT = 128
+# From the first byte of a head to its last; and for the rest of a body on a connection that stays.
+HEAD_TIMEOUT_S = 30.0
+# A connection that closes while its client still sends reads on for so long and so much: closing
+# at once would reset it, and with it the answer. Beyond, a client loses the answer and not more.
+LINGER_S = 2.0
+MAX_LINGER_BYTES = 16 * 1024 * 1024
 
 
 class _HeadTooLarge(Exception):
     """Ends the parsing; the parser wraps it in its own error."""
+
+
+class _AnswerTransport:
+    """The transport as one answer sees it: it closes it only once the client can have read on."""
+
+    def __init__(self, protocol: WireProtocol) -> None:
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+        self._protocol = protocol
+        self._cycle = protocol.cycle
+
+    def close(self) -> None:
+        if self._cycle.more_body:
+            self._protocol.linger()
+        else:
+            self._protocol.transport.close()
 
 
 class WireProtocol(HttpToolsProtocol):
@@ -28,23 +55,53 @@ class WireProtocol(HttpToolsProtocol):
 
     Attributes:
         rank: The frontend's, for ``x-omni-rank``.
+        max_head_bytes: Of line and headers of one request.
+        max_header_count: Of one request.
     """
 
     rank = -1
+    max_head_bytes = MAX_HEAD_BYTES
+    max_header_count = MAX_HEADER_COUNT
     # Bytes of the head that the parser has given out, and those that it was given since the head
     # began: it keeps an unfinished header to itself.
     _given_out = 0
     _fed = 0
     _in_head = True
     _too_large = False
+    # When the client's turn ends.
+    _deadline: TimerHandle | None = None
+    # Bytes that are still read and thrown away before the connection closes; None while it is open.
+    _lingers: int | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._clear_deadline()
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse; a head that does not end within the bound is refused."""
+        """Parse; a head that does not end within the bounds is refused."""
+        if self._lingers is not None:
+            self._lingers -= len(data)
+            if self._lingers < 0:
+                self.transport.close()
+            return
         self._fed += len(data)
         super().data_received(data)
-        if self._in_head and self._fed > MAX_HEAD_BYTES and not self.transport.is_closing():
+        if self._lingers is not None or self.transport.is_closing():
+            return
+        if self.transport.get_protocol() is not self:  # a WebSocket from here on
+            return
+        if self._in_head and self._fed > self.max_head_bytes:
             self._too_large = True
             self.send_400_response("")
+        elif self._in_head and self._fed and self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._head_too_slow)
+        elif self.cycle is None or self.cycle.response_complete:
+            self._await_request()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -61,26 +118,49 @@ class WireProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        self._clear_deadline()
+        self._adopt_authority()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:  # it is the same where a WebSocket handshake goes elsewhere
+            self.cycle.transport = _AnswerTransport(self)  # type: ignore[assignment]
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         # What comes next is another head, of which this read may hold a part.
         self._in_head = True
         self._fed = 0
+        self._clear_deadline()
 
-    def _count(self, size: int) -> None:
-        self._given_out += size
-        if self._given_out > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADER_COUNT:
-            self._too_large = True
-            raise _HeadTooLarge
+    def on_response_complete(self) -> None:
+        if self._lingers is not None:
+            self.server_state.total_requests += 1
+            return
+        super().on_response_complete()
+        if not self._in_head and not self.transport.is_closing() and self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request and close the connection."""
-        status, message = 400, "This is not a valid HTTP request."
         if self._too_large:
-            limits = f"{MAX_HEAD_BYTES} bytes or {MAX_HEADER_COUNT} headers"
-            status, message = 431, f"The head of the request has more than {limits}."
+            limits = f"{self.max_head_bytes} bytes or {self.max_header_count} headers"
+            self._refuse(431, f"The head of the request has more than {limits}.")
+        else:
+            self._refuse(400, "This is not a valid HTTP request.")
+
+    def linger(self) -> None:
+        """Close, but read on within bounds what the client is sending."""
+        if self._lingers is not None or self.transport.is_closing():
+            return
+        self._lingers = MAX_LINGER_BYTES
+        self._clear_deadline()
+        self._unset_keepalive_if_required()
+        self._deadline = self.loop.call_later(LINGER_S, self.transport.close)
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _refuse(self, status: int, message: str) -> None:
         body = error_body("openai", status, message)
         head = (
             f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -88,9 +168,42 @@ class WireProtocol(HttpToolsProtocol):
             "connection: close\r\n\r\n"
         )
         self.transport.write(STATUS_LINE[status] + head.encode() + body)
-        self.transport.close()
+        self.linger()
+
+    def _head_too_slow(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self._refuse(408, f"The head of the request was not there within {HEAD_TIMEOUT_S:g} s.")
+        # Else an answer is still on its way out, and the client has begun its next request early.
+        else:
+            self.cycle.keep_alive = False
+
+    def _count(self, size: int) -> None:
+        self._given_out += size
+        if self._given_out > self.max_head_bytes or len(self.headers) > self.max_header_count:
+            self._too_large = True
+            raise _HeadTooLarge
+
+    def _adopt_authority(self) -> None:
+        """``GET http://host/`` is for that host, whatever the Host header says."""
+        _, authority = split_target(self.url)
+        if authority is not None:
+            # The scope has this very list.
+            self.headers[:] = [pair for pair in self.headers if pair[0] != b"host"]
+            self.headers.append((b"host", authority))
+
+    def _await_request(self) -> None:
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
-def protocol_of_rank(rank: int) -> type[WireProtocol]:
+def protocol_of_rank(rank: int, http: HttpPlan) -> type[WireProtocol]:
     """The protocol class of one frontend, for ``uvicorn.Config(http=...)``."""
-    return type("RankProtocol", (WireProtocol,), {"rank": rank})
+    bounds = {"max_head_bytes": http.max_head_bytes, "max_header_count": http.max_header_count}
+    return type("RankProtocol", (WireProtocol,), {"rank": rank, **bounds})

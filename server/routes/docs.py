@@ -27,13 +27,14 @@ ASSETS = frozenset({"swagger-ui-bundle.js", "swagger-ui.css"})
 
 @router.head("/docs")
 @router.get("/docs")
-async def show_docs() -> Response:
+async def show_docs(settings: Settings) -> Response:
     """Swagger UI over ``/openapi.json``."""
+    prefix = _prefix(settings)
     return get_swagger_ui_html(
-        openapi_url="/openapi.json",
+        openapi_url=f"{prefix}/openapi.json",
         title=TITLE,
-        swagger_js_url="/docs/swagger-ui-bundle.js",
-        swagger_css_url="/docs/swagger-ui.css",
+        swagger_js_url=f"{prefix}/docs/swagger-ui-bundle.js",
+        swagger_css_url=f"{prefix}/docs/swagger-ui.css",
         swagger_favicon_url="data:,",
     )
 
@@ -54,12 +55,19 @@ async def show_openapi(request: Request, settings: Settings, stages: Stages) -> 
     if state.openapi is None:
         # Half a second of schema building: not on the loop that serves streams.
         routes = request.app.routes
-        state.openapi = await asyncio.to_thread(_describe, routes, settings.version, stages)
+        state.openapi = await asyncio.to_thread(_describe, routes, settings, stages)
     return JSONResponse(state.openapi)
 
 
-def _describe(routes: Any, version: str, stages: StageSet) -> dict[str, Any]:
-    document = get_openapi(title=TITLE, version=version, routes=routes)
+def _prefix(settings: Settings) -> str:
+    """Where a proxy publishes the server: a page in a browser asks the proxy, not the server."""
+    prefix = settings.http.root_path.strip("/")
+    return f"/{prefix}" if prefix else ""
+
+
+def _describe(routes: Any, settings: Settings, stages: StageSet) -> dict[str, Any]:
+    servers = [{"url": prefix}] if (prefix := _prefix(settings)) else None
+    document = get_openapi(title=TITLE, version=settings.version, routes=routes, servers=servers)
     passed = rows(["passed"])
     for stage in stages:
         theirs = stage.openapi()

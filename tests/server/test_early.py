@@ -14,6 +14,7 @@ import pytest
 from engine_bridge.status import Phase, RuntimeStatus
 from server import early
 from server.early import EarlyResponder
+from server.settings import MAX_HEAD_BYTES
 
 STATUS = RuntimeStatus(
     started_at=time.monotonic(),
@@ -125,7 +126,7 @@ class TestBounds:
     async def test_endless_header_is_refused(
         self, listener: socket.socket, responder: EarlyResponder
     ) -> None:
-        head = b"GET / HTTP/1.1\r\nx: " + b"y" * (early.MAX_HEADER_BYTES + 1)
+        head = b"GET / HTTP/1.1\r\nx: " + b"y" * (MAX_HEAD_BYTES + 1)
         assert (await exchange(listener, head)).startswith(b"HTTP/1.1 431")
 
     async def test_silent_client_is_dropped_in_time(

@@ -108,7 +108,7 @@ def test_reason_stands_where_a_route_is_closed_and_only_there() -> None:
 def test_served_rows_are_the_handlers_of_the_application(app: Any) -> None:
     handlers = {
         (method, route.path)
-        for route in app.inner.routes
+        for route in app.routes.routes
         if isinstance(route, APIRoute)
         for method in route.methods
     }

@@ -11,6 +11,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from server.accept import AcceptLedger
+from server.settings import HttpPlan
 
 RANKS = 3
 
@@ -25,7 +26,9 @@ async def url(make_server: Callable[..., Any]) -> AsyncIterator[str]:
     ledgers = [AcceptLedger.attach(fd, RANKS) for _ in range(RANKS)]
     os.close(fd)
     servers: list[Any] = [
-        make_server(PlainTextResponse(str(rank)), ledgers[rank], rank, drain_timeout_s=1)
+        make_server(
+            PlainTextResponse(str(rank)), ledgers[rank], rank, HttpPlan(), drain_timeout_s=1
+        )
         for rank in range(RANKS)
     ]
     serving = [asyncio.ensure_future(s.serve(sockets=[listener.dup()])) for s in servers]

@@ -10,7 +10,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from server.accept import AcceptLedger
-from server.wire import MAX_HEAD_BYTES, MAX_HEADER_COUNT
+from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
 
 RANK = 1
 DEADLINE_S = 10.0
@@ -24,7 +24,7 @@ async def address(make_server: Callable[..., Any]) -> AsyncIterator[tuple[str, i
     fd = AcceptLedger.create(RANK + 1)
     ledger = AcceptLedger.attach(fd, RANK + 1)
     os.close(fd)
-    server = make_server(PlainTextResponse("served"), ledger, RANK, drain_timeout_s=1)
+    server = make_server(PlainTextResponse("served"), ledger, RANK, HttpPlan(), drain_timeout_s=1)
     serving = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
     yield listener.getsockname()
     server.should_exit = True
