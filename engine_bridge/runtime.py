@@ -48,6 +48,7 @@ class FrontDoor:
         drain_timeout_s: Longest that running requests may take once the end was asked for.
         version: omni's own version.
         settings: What else the entry point is told, as JSON; nothing of it is read here.
+        on_report: Takes what a batch reports; a server's frontends report nothing.
     """
 
     target: str
@@ -57,6 +58,9 @@ class FrontDoor:
     drain_timeout_s: float
     version: str
     settings: bytes = b"{}"
+    on_report: Callable[[from_frontend.BatchProgress | from_frontend.BatchFinished], None] = (
+        lambda report: None
+    )
 
 
 class StageRuntime:
@@ -355,6 +359,8 @@ class StageRuntime:
                 self._spawn(self._answer_scrape(int(rest), message.id))
             case from_frontend.MetricsCollected():
                 self._scraper.take(int(rest), message)
+            case from_frontend.BatchProgress() | from_frontend.BatchFinished():
+                self._door.on_report(message)
             case _:
                 raise AssertionError(f"{kind} sent {type(message).__name__}")
 
