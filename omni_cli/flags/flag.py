@@ -39,9 +39,15 @@ class Flag:
         high: Highest value, or None; itself allowed unless ``below_high``.
         above_low: Whether ``low`` itself is excluded.
         below_high: Whether ``high`` itself is excluded.
-        keys: Known keys of an ``object``; empty if free.
+        keys: Known keys of an ``object``, with dots for those inside of others; empty if free.
+        known: Some of the values of a free text, for help and completions.
+        nullable: Whether ``None``, or an empty text, may be written for "no value".
+        or_text: Whether an ``object`` may be a text as well, which names something.
+        suffixes: Whether numbers inside an ``object`` may be written ``4k``.
+        folded: Whether capitals and dashes of a choice do not matter (``Flash-Infer``).
         default: What is used if nobody gives it, as a JSON value; None if that is decided later.
         group: The title under which help shows it (``ModelConfig``, ``Listening``).
+        vllm_group: vLLM's own title; empty for a flag of omni's.
         metavar: The value's placeholder in help.
         help: What it does, in sentences.
         common: Whether plain ``--help`` shows it.
@@ -49,6 +55,9 @@ class Flag:
         own: Whether it is omni's; vLLM's otherwise.
         reason: Why it is refused, or what makes it satisfied; no full stop.
         way_out: What to do instead; no full stop. May be empty.
+        fulfilled: The value of a ``satisfied`` flag that asks for what omni does; any other is
+            answered with a warning.
+        deprecated: Whether vLLM will drop it.
     """
 
     dest: str
@@ -64,8 +73,14 @@ class Flag:
     above_low: bool = False
     below_high: bool = False
     keys: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    nullable: bool = False
+    or_text: bool = False
+    suffixes: bool = False
+    folded: bool = False
     default: object = None
     group: str = ""
+    vllm_group: str = ""
     metavar: str = ""
     help: str = ""
     common: bool = False
@@ -73,8 +88,20 @@ class Flag:
     own: bool = False
     reason: str = ""
     way_out: str = ""
+    fulfilled: object = True
+    deprecated: bool = False
 
     @property
     def name(self) -> str:
         """The canonical spelling."""
         return self.names[0]
+
+    @property
+    def positional(self) -> bool:
+        """Whether it is given by its place on the line and not by name: TARGET."""
+        return not self.names[0].startswith("-")
+
+    @property
+    def list_like(self) -> bool:
+        """Whether its value is a list of what ``kind`` says."""
+        return self.many == "some" or self.repeatable
