@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from omni_cli.flags.flag import Flag
 
 __all__ = [
