@@ -41,12 +41,16 @@ class Catalogue:
         spellings: Flags by each spelling, the negative ones included, exactly as written.
         vllm_groups: vLLM's own titles and texts.
         vllm_version: The version of vLLM that the file was made from.
+        command: The command that has these flags, for messages.
+        leading: A word that stands before TARGET (``INPUT``); empty if there is none.
     """
 
     by_dest: Mapping[str, Flag]
     groups: Mapping[str, str]
     vllm_groups: Mapping[str, str]
     vllm_version: str
+    command: str = "omni serve"
+    leading: str = ""
     spellings: Mapping[str, Flag] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +93,7 @@ class Catalogue:
             return former
         near = self.near(word)
         if not near:
-            return "`omni serve --help=all` lists every flag"
+            return f"`{self.command} --help=all` lists every flag"
         listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"
         return f"did you mean {listed}?"
 

@@ -25,9 +25,10 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """One command line of ``omni serve``.
+    """One command line of ``omni serve``, or of a command that takes its flags.
 
     Attributes:
+        leading: The word before TARGET that the catalogue asks for, or None.
         target: The positional argument, or None.
         given: By destination.
         problems: Words that cannot be used; the values they spoil are not in ``given``.
@@ -38,6 +39,7 @@ class Parsed:
         json: Whether as JSON.
     """
 
+    leading: str | None = None
     target: str | None = None
     given: Mapping[str, Given] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()

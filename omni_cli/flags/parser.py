@@ -52,6 +52,7 @@ class _Reader:
         self.aside: dict[str, Any] = {}
         self.problems: list[Problem] = []
         self.warnings: list[str] = []
+        self.leading: str | None = None
         self.target: str | None = None
         self.line = Line()
         self.last_switch = ""
@@ -64,6 +65,7 @@ class _Reader:
         if self.target is None and model is not None:
             self.target = str(model.value)
         return Parsed(
+            leading=self.leading,
             target=self.target,
             given=self.given,
             problems=tuple(dict.fromkeys(self.problems)),
@@ -200,7 +202,7 @@ class _Reader:
         if found is None:
             longer = self.catalogue.abbreviated(spelling)
             advice = _abbreviation(longer) if longer else self.catalogue.advice(spelling)
-            self.problem(spelling, None, "is not a flag of omni serve", advice)
+            self.problem(spelling, None, f"is not a flag of {self.catalogue.command}", advice)
             return
         if found.kind != "object":
             self.problem(first, None, f"is not right: {spelling} has no keys", f"write {spelling}")
@@ -227,7 +229,12 @@ class _Reader:
         if longer:
             self.problem(shown, None, "is an abbreviation", _abbreviation(longer))
         else:
-            self.problem(shown, None, "is not a flag of omni serve", self.catalogue.advice(name))
+            self.problem(
+                shown,
+                None,
+                f"is not a flag of {self.catalogue.command}",
+                self.catalogue.advice(name),
+            )
         # Its value is not to be taken for TARGET; a switch that was meant has none.
         flag = self.catalogue.spellings[meant[0]] if meant else None
         if equals or (flag is not None and flag.kind == "switch"):
@@ -238,6 +245,8 @@ class _Reader:
         if self.last_switch and word.lower() in _SWITCH_WORDS:
             flag = self.catalogue.spellings[self.last_switch]
             self.problem(self.last_switch, word, "takes no value", _switch_advice(flag, word))
+        elif self.catalogue.leading and self.leading is None:
+            self.leading = word
         elif self.target is not None:
             reason = f"is one word too many: TARGET is {self.target} already"
             self.problem(word, None, reason, "give one model or pipeline")
