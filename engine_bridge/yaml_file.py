@@ -15,7 +15,7 @@ import yaml
 
 from engine_bridge.errors import UsageError
 
-__all__ = ["MAX_FILE_BYTES", "Node", "read_yaml"]
+__all__ = ["MAX_FILE_BYTES", "Node", "read_bounded", "read_yaml"]
 
 # A pipeline of 100 stages with a dozen arguments each takes about 40 kB.
 MAX_FILE_BYTES = 256 * 1024
@@ -48,19 +48,25 @@ class Node:
         return self.value
 
 
-def read_yaml(path: Path) -> Node:
+def read_yaml(path: Path, *, may_be_empty: bool = False) -> Node:
     """Read the one document of a YAML file.
+
+    Args:
+        path: The file.
+        may_be_empty: Whether a file without a document stands for an empty mapping.
 
     Raises:
         UsageError: If the file cannot be read, is too large, is not YAML, holds more than one
             document, or holds anything but mappings with text keys, lists, text, numbers, booleans
             and null. The subject is ``file:line`` where a line is known.
     """
-    text = _text_of(path)
+    text = read_bounded(path)
     try:
         _check_events(path, text)
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
+        if root is None and may_be_empty:
+            return Node({}, 1)
         if root is None:
             raise UsageError(str(path), None, "is empty", "name at least one stage under stages:")
         _check_size(path, root)
@@ -72,7 +78,12 @@ def read_yaml(path: Path) -> Node:
         raise _usage_error(path, error) from error
 
 
-def _text_of(path: Path) -> str:
+def read_bounded(path: Path) -> str:
+    """Read a text file that a user wrote.
+
+    Raises:
+        UsageError: If it cannot be read, is larger than MAX_FILE_BYTES, or is not UTF-8.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)

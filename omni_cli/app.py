@@ -15,7 +15,7 @@ from typer.main import get_command
 from omni_cli import help as pages
 from omni_cli.terminal import Terminal
 
-__all__ = ["app", "command_tree", "root_command"]
+__all__ = ["UnparsedCommand", "app", "command_tree", "root_command"]
 
 
 class PlainCommand(TyperCommand):
@@ -26,6 +26,18 @@ class PlainCommand(TyperCommand):
 
     def get_help_option(self, ctx: Any) -> Any:
         return _decided(super().get_help_option(ctx))
+
+
+class UnparsedCommand(PlainCommand):
+    """A command that gets every word behind its name as it is, help flags included, in
+    ``ctx.args``."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = list(args)
+        return args
 
 
 class PlainGroup(TyperGroup):
@@ -134,7 +146,8 @@ def _make_plain(sub_app: typer.Typer) -> None:
     sub_app._add_completion = False
     sub_app.info.cls = PlainGroup
     for command in sub_app.registered_commands:
-        command.cls = PlainCommand
+        if not issubclass(command.cls or TyperCommand, PlainCommand):
+            command.cls = PlainCommand
     for group in sub_app.registered_groups:
         if group.typer_instance is not None:
             _make_plain(group.typer_instance)

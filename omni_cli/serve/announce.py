@@ -17,6 +17,7 @@ from engine_bridge.plan import RuntimePlan
 from engine_bridge.status import RuntimeStatus
 from omni_cli.serve.listen import url_of
 from omni_cli.terminal import Terminal
+from server.settings import HttpPlan
 
 __all__ = ["Announcer"]
 
@@ -33,6 +34,7 @@ class Announcer:
         log_level: Lowest level of the children's lines that is shown; if None, that is
             ``warning``, and nothing is shown until the server is ready: vLLM warns of much on
             its way there, and what ends a start is said in one line anyway.
+        http: What frontends are told.
         address: Of the listening socket, as ``getsockname`` gives it.
     """
 
@@ -42,11 +44,13 @@ class Announcer:
         plan: RuntimePlan,
         address: tuple[object, ...],
         log_level: str | None,
+        http: HttpPlan,
     ) -> None:
         self._terminal = terminal
+        self._http = http
         self._always = log_level is not None
         self._plan = plan
-        self._url = url_of(address)
+        self._url = url_of(address, "http" if http.tls is None else "https")
         self._status: RuntimeStatus | None = None
         self._ready = False
         self._stopping = False
@@ -88,11 +92,14 @@ class Announcer:
         self._terminal.note(f"ready after {seconds:.1f} s at {self._url}")
         url = "" if self._url == DEFAULT_URL else f" --url {self._url}"
         rows = [("model", ", ".join(stage.served_names)) for stage in self._plan.stages]
+        described = f"   (described at {self._url}/docs)" if self._http.docs else ""
         rows += [
             ("chat", f"{_command()} chat{url}   (in another terminal)"),
-            ("API", f"{self._url}/v1   (described at {self._url}/docs)"),
-            ("stop", "Ctrl-C"),
+            ("API", f"{self._url}/v1{described}"),
         ]
+        if self._http.key_hashes:
+            rows.append(("key", "asked for on every route; `omni chat` takes it from OMNI_API_KEY"))
+        rows.append(("stop", "Ctrl-C"))
         if self._terminal.verbosity >= 0:
             self._terminal.err.write("".join(f"  {name:<6} {text}\n" for name, text in rows))
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engine_bridge.models.progress import Progress, ProgressCallback
 from engine_bridge.models.store import ModelStore
@@ -20,6 +21,9 @@ from engine_bridge.status import Phase, RuntimeStatus
 from omni_cli.progress import reporter
 from omni_cli.serve.model_facts import ModelFacts
 from omni_cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from server.settings import HttpPlan
 
 __all__ = ["Stopped", "fetch_missing"]
 
@@ -29,7 +33,11 @@ class Stopped(BaseException):
 
 
 def fetch_missing(
-    models: Mapping[str, ModelFacts], store: ModelStore, terminal: Terminal, listener: socket.socket
+    models: Mapping[str, ModelFacts],
+    store: ModelStore,
+    terminal: Terminal,
+    listener: socket.socket,
+    http: HttpPlan,
 ) -> dict[str, ModelFacts]:
     """Fetch and prepare every bundled model that is not here.
 
@@ -38,6 +46,7 @@ def fetch_missing(
         store: Where they are kept.
         terminal: Gets the progress.
         listener: Bound and listening; answered on meanwhile, and left open.
+        http: How those answers are given.
 
     Returns:
         The same models, all bundled ones in the cache.
@@ -50,7 +59,7 @@ def fetch_missing(
     if all(facts.entry is None or facts.here for facts in models.values()):
         return dict(models)
     try:
-        return asyncio.run(_Fetch(models, store, terminal).run(listener))
+        return asyncio.run(_Fetch(models, store, terminal).run(listener, http))
     except asyncio.CancelledError:
         raise Stopped from None
 
@@ -66,11 +75,11 @@ class _Fetch:
         self._phases: list[Phase] = []
         self._cancelled = threading.Event()
 
-    async def run(self, listener: socket.socket) -> dict[str, ModelFacts]:
+    async def run(self, listener: socket.socket, http: HttpPlan) -> dict[str, ModelFacts]:
         # Late: only a first start fetches.
         from server.early import EarlyResponder  # noqa: PLC0415
 
-        early = EarlyResponder(listener, self._status)
+        early = EarlyResponder(listener, self._status, http)
         task = asyncio.current_task()
         assert task is not None
         await early.start()

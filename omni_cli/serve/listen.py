@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine_bridge.errors import UsageError
 
-__all__ = ["BACKLOG", "bind_listener", "url_of"]
+__all__ = ["BACKLOG", "bind_listener", "resolve", "url_of"]
 
 # Connections that wait while every frontend is busy or being replaced; Linux cuts it to
 # net.core.somaxconn (4096).
@@ -41,7 +41,7 @@ def bind_listener(
         UsageError: If the host does not resolve or is not an address of this machine, or the port
             is taken or needs more rights.
     """
-    family, address = _resolve(host, host_subject)
+    family, address = resolve(host, host_subject)
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -56,18 +56,26 @@ def bind_listener(
     return listener
 
 
-def url_of(address: tuple[object, ...]) -> str:
+def url_of(address: tuple[object, ...], scheme: str = "http") -> str:
     """The address to type into a client; for a wildcard address that of the loopback.
 
     Args:
         address: As ``getsockname`` gives it, of either family.
+        scheme: ``https`` where the socket speaks TLS.
     """
     host, port = str(address[0]), address[1]
     host = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{host}:{port}"
+    return f"{scheme}://{host}:{port}"
 
 
-def _resolve(host: str, subject: str) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:
+def resolve(
+    host: str, subject: str = "--host"
+) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:
+    """The family and the address, as for ``bind``, that a host stands for.
+
+    Raises:
+        UsageError: If it does not resolve.
+    """
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     flags = socket.AI_PASSIVE
     try:

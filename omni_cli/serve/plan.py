@@ -40,9 +40,6 @@ MAX_KV_BYTES = 4 * GIB
 # Where the free memory is not known.
 UNKNOWN_KV_BYTES = 512 * MIB
 
-# vLLM's value for "the longest that fits into the KV cache".
-AUTO_LENGTH = -1
-
 
 def build_plan(settings: ServeSettings, stages: Sequence[StageWish], facts: Facts) -> RuntimePlan:
     """Fill in every default; settings and stages have passed ``validate`` with the same facts."""
@@ -88,14 +85,18 @@ def _stage_plan(
 ) -> StagePlan:
     workers = sum(each.workers for each in stages)
     on_cpu = facts.platform == "cpu"
-    chosen: Literal["uni", "mp"] = "uni" if stage.workers == 1 and on_cpu else "mp"
+    executor: Literal["uni", "mp"]
+    if stage.executor is None:
+        executor = "uni" if stage.workers == 1 and on_cpu else "mp"
+    else:
+        executor = "uni" if stage.executor == "uni" else "mp"  # validation refuses all others
     return StagePlan(
         name=stage.spec.name,
         model=stage.spec.model,
         model_path=facts.models[stage.spec.name].path,
         served_names=served,
         vllm_args=_vllm_args(stage, len(stages), settings, facts),
-        executor=stage.executor or chosen,
+        executor=executor,
         threads=stage.threads or default_threads(facts.cores, workers),
     )
 
@@ -118,10 +119,7 @@ def _vllm_args(
         }
     else:
         bundled.pop("kv_cache_memory_bytes", None)
-    args = {**defaults, **bundled, **stage.args}
-    if args.get("max_model_len") == "auto":
-        args["max_model_len"] = AUTO_LENGTH
-    return args
+    return {**defaults, **bundled, **stage.args}
 
 
 def _served_names(stages: Sequence[StageWish], facts: Facts) -> dict[str, tuple[str, ...]]:

@@ -7,12 +7,10 @@ from typing import Literal
 
 from engine_bridge.errors import ModelError, UsageError
 
-__all__ = ["ENV_PREFIX", "Origin", "Problem", "flag_name", "variable_name"]
+__all__ = ["Origin", "Problem"]
 
 Origin = Literal["flag", "environment", "file", "pipeline", "default"]
 """Who gave a value, the strongest first; ``file`` is the one that ``--config`` names."""
-
-ENV_PREFIX = "OMNI_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +49,3 @@ class Problem:
             reason=error.reason,
             way_out=error.way_out,
         )
-
-
-def flag_name(field: str) -> str:
-    """The flag of a field: ``ready_timeout_s`` is ``--ready-timeout``; ``target`` is TARGET."""
-    return "TARGET" if field == "target" else f"--{field.removesuffix('_s').replace('_', '-')}"
-
-
-def variable_name(field: str) -> str:
-    """The environment variable of a field: ``ready_timeout_s`` is ``OMNI_READY_TIMEOUT``."""
-    return f"{ENV_PREFIX}{field.removesuffix('_s').upper()}"

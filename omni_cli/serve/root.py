@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
+
 from engine_bridge import preload
 from engine_bridge.errors import ChildDied, StartError
 from engine_bridge.launcher import Launcher, SpawnLauncher, ZygoteLauncher
@@ -24,6 +26,7 @@ from omni_cli.serve.announce import Announcer
 from omni_cli.terminal import Terminal
 from server.accept import AcceptLedger
 from server.early import EarlyResponder
+from server.settings import HttpPlan
 
 __all__ = ["DRAIN_TIMEOUT_S", "run"]
 
@@ -33,6 +36,8 @@ FRONTEND_TARGET = "server.frontend:main"
 FRONTEND_MODULES = ("server.frontend",)
 # Longest that running requests may take once the end was asked for.
 DRAIN_TIMEOUT_S = 30.0
+# The children are told the hashes of the keys; the keys themselves are nobody's business.
+KEY_VARIABLE = "OMNI_API_KEY"
 DEFAULT_LOG_LEVEL = "warning"
 EXIT_DONE = 0
 EXIT_INTERRUPTED = 130
@@ -40,6 +45,7 @@ EXIT_INTERRUPTED = 130
 
 def run(
     plan: RuntimePlan,
+    http: HttpPlan,
     sock: socket.socket,
     terminal: Terminal,
     *,
@@ -51,6 +57,7 @@ def run(
 
     Args:
         plan: What to run; validated.
+        http: What frontends are told.
         sock: Listening; closed at the end.
         terminal: For messages, on standard error.
         on_cpu: Whether vLLM's platform is the CPU.
@@ -68,7 +75,7 @@ def run(
     directory = RunDirectory()
     try:
         return asyncio.run(
-            _House(plan, sock, terminal, directory, log_folder, log_level).serve(on_cpu)
+            _House(plan, http, sock, terminal, directory, log_folder, log_level).serve(on_cpu)
         )
     finally:
         directory.remove()
@@ -81,6 +88,7 @@ class _House:
     def __init__(
         self,
         plan: RuntimePlan,
+        http: HttpPlan,
         sock: socket.socket,
         terminal: Terminal,
         directory: RunDirectory,
@@ -88,16 +96,17 @@ class _House:
         log_level: str | None,
     ) -> None:
         self._plan = plan
+        self._http = http
         self._sock = sock
         self._directory = directory
         self._log_folder = log_folder
         self._log_level = log_level or DEFAULT_LOG_LEVEL
-        self._announcer = Announcer(terminal, plan, sock.getsockname(), log_level)
+        self._announcer = Announcer(terminal, plan, sock.getsockname(), log_level, http)
         self._runtime: StageRuntime | None = None
         self._interrupted = False
 
     async def serve(self, on_cpu: bool) -> int:
-        early = EarlyResponder(self._sock, self._status)
+        early = EarlyResponder(self._sock, self._status, self._http)
         ledger = AcceptLedger.create(self._plan.api_server_count)
         door = FrontDoor(
             target=FRONTEND_TARGET,
@@ -106,6 +115,7 @@ class _House:
             hand_over=early.stop,
             drain_timeout_s=DRAIN_TIMEOUT_S,
             version=version(DISTRIBUTION),
+            settings=msgspec.json.encode(self._http),
         )
         launcher = self._launcher(on_cpu)
         runtime = StageRuntime(self._plan, launcher, self._directory, door, self._announcer.show)
@@ -129,7 +139,7 @@ class _House:
     def _launcher(self, on_cpu: bool) -> Launcher:
         offline = all(Path(stage.model_path).is_dir() for stage in self._plan.stages)
         env = environment(
-            os.environ,
+            {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
             temporary=self._directory.temporary,
             offline=offline,
             on_cpu=on_cpu,

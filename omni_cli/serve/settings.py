@@ -1,89 +1,58 @@
-"""The settings of `omni serve`: flag, then environment, then default, and each value knows which
-it was.
+"""The settings of `omni serve`: flag, then environment, then settings file, then default, and each
+value knows which it was.
 
-This is the only module that reads configuration from the environment. It is imported when a server
-is about to start and never for a help page: pydantic-settings costs 0.17 s.
+This module is imported when a server is about to start and never for a help page: pydantic-settings
+costs 0.17 s. Bounds and choices are the catalogue's, and every value was read by them before it
+comes here (``sources``); the types below say what the rest of the program relies on.
 
-Engine settings are None when nobody gave them; what is used then is decided by the plan, from the
-pipeline, the catalogue and the platform.
+vLLM's arguments are None, or missing, when nobody gave them; what is used then is decided by the
+plan, from the pipeline, the catalogue of models and the platform.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-
-from engine_bridge.quantities import parse_count
-from omni_cli.serve.defaults import (
-    BOUNDS,
-    Dtype,
-    Executor,
-    LogLevel,
-    StartMethod,
-    limits,
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
 )
-from omni_cli.serve.problems import Origin, Problem, flag_name, variable_name
+
+from omni_cli.flags.catalogue import Catalogue
+from omni_cli.flags.parsed import Given
+from omni_cli.serve.layer import Layer
+from omni_cli.serve.problems import Origin, Problem
+from server.settings import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEADER_COUNT
 
 __all__ = [
     "EngineSettings",
     "HttpSettings",
     "RuntimeSettings",
+    "SecuritySettings",
     "ServeSettings",
     "read_settings",
 ]
 
-MAX_TEXT_CHARS = 4096  # a path; a chat template in one line is the longest text that anyone gives
-MAX_SERVED_NAMES = 32
+StartMethod = Literal["auto", "fork", "spawn"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-def _bounded(field: str) -> Any:
-    low, high = BOUNDS[field]
-    return Field(ge=low, le=high, allow_inf_nan=None if isinstance(low, int) else False)
+class _LayerSource(PydanticBaseSettingsSource):
+    """One layer as pydantic-settings takes it; several layers are several sources."""
 
-
-def _count(value: object) -> object:
-    return parse_count(value) if isinstance(value, str) else value
-
-
-def _length(value: object) -> object:
-    # vLLM: the longest that fits into memory.
-    return "auto" if value in ("auto", "-1", -1) else _count(value)
-
-
-def _length_bounds(value: int | str) -> int | str:
-    low, high = BOUNDS["max_model_len"]
-    if isinstance(value, int) and not low <= value <= high:
-        raise ValueError(f"must be {limits('max_model_len')}, or auto")
-    if isinstance(value, str) and value != "auto":
-        raise ValueError("must be a whole number or auto")
-    return value
-
-
-def _names(value: object) -> object:
-    names = value.split(",") if isinstance(value, str) else value
-    if isinstance(names, list | tuple):
-        names = tuple(dict.fromkeys(str(name).strip() for name in names))
-        if not all(names) or len(names) > MAX_SERVED_NAMES:
-            raise ValueError(f"must be 1 to {MAX_SERVED_NAMES} names, none of them empty")
-    return names
-
-
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS)]
-Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
-Length = Annotated[int | str, BeforeValidator(_length), AfterValidator(_length_bounds)]
-
-
-class _Environment(PydanticBaseSettingsSource):
-    """``OMNI_<FLAG>`` for every flag; an empty variable counts as not given."""
+    def __init__(self, settings_cls: type[BaseSettings], layer: Layer) -> None:
+        super().__init__(settings_cls)
+        self._given = layer.given
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        return os.environ.get(variable_name(field_name)) or None, field_name, False
+        given = self._given.get(field_name)
+        return None if given is None else given.value, field_name, False
 
     def __call__(self) -> dict[str, Any]:
         fields = self.settings_cls.model_fields.items()
@@ -92,6 +61,8 @@ class _Environment(PydanticBaseSettingsSource):
 
 
 class _Section(BaseSettings):
+    """Built from ``layers``, the strongest first, and from nothing else."""
+
     model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     @classmethod
@@ -103,60 +74,66 @@ class _Section(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _Environment(settings_cls)
+        assert isinstance(init_settings, InitSettingsSource)
+        layers: Sequence[Layer] = init_settings.init_kwargs["layers"]
+        return tuple(_LayerSource(settings_cls, layer) for layer in layers)
 
 
 class HttpSettings(_Section):
-    """The listening socket."""
+    """The listening socket, and what is said on it."""
 
-    host: Text = "127.0.0.1"
-    port: Annotated[int, _bounded("port")] = 8000
+    host: str = "127.0.0.1"
+    port: int = 8000
+    root_path: str | None = None
+    disable_fastapi_docs: bool = False
+    h11_max_incomplete_event_size: int = MAX_HEAD_BYTES
+    h11_max_header_count: int = MAX_HEADER_COUNT
+    max_body_bytes: int = MAX_BODY_BYTES
+
+
+class SecuritySettings(_Section):
+    """Who may call; ``api_key`` holds SHA-256 hashes, hexadecimal."""
+
+    api_key: tuple[str, ...] = ()
+    api_key_file: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_ca_certs: str | None = None
+    ssl_cert_reqs: int = 0
+    ssl_ciphers: str | None = None
+    allowed_origins: tuple[str, ...] = ()
+    allowed_methods: tuple[str, ...] = ("*",)
+    allowed_headers: tuple[str, ...] = ("*",)
+    allow_credentials: bool = False
 
 
 class RuntimeSettings(_Section):
     """What runs, and how its processes are started, watched and stopped."""
 
-    target: Text = "smollm2-135m-instruct"
-    api_server_count: Annotated[int, _bounded("api_server_count")] = 1
+    target: str = "smollm2-135m-instruct"
+    api_server_count: int = 1
     start_method: StartMethod = "auto"
-    ready_timeout_s: Annotated[float, _bounded("ready_timeout_s")] = 600.0
-    stop_timeout_s: Annotated[float, _bounded("stop_timeout_s")] = 5.0
+    ready_timeout_s: float = 600.0
+    stop_timeout_s: float = 5.0
     log_level: LogLevel | None = None
     quiet: bool = False
     verbose: bool = False
 
 
 class EngineSettings(_Section):
-    """vLLM's arguments by their own names, and the threads of a stage."""
+    """What every stage is told."""
 
-    served_model_name: Names | None = None
-    dtype: Dtype | None = None
-    max_model_len: Length | None = None
-    max_num_seqs: Annotated[int, _bounded("max_num_seqs")] | None = None
-    max_num_batched_tokens: (
-        Annotated[int, BeforeValidator(_count), _bounded("max_num_batched_tokens")] | None
-    ) = None
-    kv_cache_memory_bytes: (
-        Annotated[int, BeforeValidator(_count), _bounded("kv_cache_memory_bytes")] | None
-    ) = None
-    tensor_parallel_size: Annotated[int, _bounded("tensor_parallel_size")] | None = None
-    pipeline_parallel_size: Annotated[int, _bounded("pipeline_parallel_size")] | None = None
-    data_parallel_size: Annotated[int, _bounded("data_parallel_size")] | None = None
-    distributed_executor_backend: Executor | None = None
-    threads: Annotated[int, _bounded("threads")] | None = None
-    enforce_eager: bool | None = None
-    load_format: Text | None = None
-    seed: Annotated[int, _bounded("seed")] | None = None
-    quantization: Text | None = None
-    trust_remote_code: bool | None = None
-    tokenizer: Text | None = None
-    chat_template: Text | None = None
-    tool_call_parser: Text | None = None
-    enable_auto_tool_choice: bool | None = None
-    reasoning_parser: Text | None = None
-    gpu_memory_utilization: Annotated[float, _bounded("gpu_memory_utilization")] | None = None
-    generation_config: Text | None = None
-    enable_prefix_caching: bool | None = None
+    served_model_name: tuple[str, ...] | None = None
+    distributed_executor_backend: str | None = None
+    threads: int | None = None
+    # vLLM's arguments by destination. They stay wrapped: pydantic-settings merges mappings of
+    # several sources, but an object that a flag gives takes the place of the file's.
+    args: dict[str, Any] = {}
+
+
+_SECTIONS = (HttpSettings, SecuritySettings, RuntimeSettings, EngineSettings)
+_ARGS = "args"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,115 +141,126 @@ class ServeSettings:
     """All settings of one run; built once, by ``read_settings``.
 
     Attributes:
-        origins: Where each value comes from, by field; fields of all three sections have distinct
-            names.
+        layers: What was given, the strongest first.
+        flags: The catalogue.
     """
 
     http: HttpSettings
+    security: SecuritySettings
     runtime: RuntimeSettings
     engine: EngineSettings
-    origins: Mapping[str, Origin]
+    layers: tuple[Layer, ...]
+    flags: Catalogue
 
-    def origin(self, field: str) -> Origin:
-        """Where the value of a field comes from."""
-        return self.origins.get(field, "default")
+    def origin(self, dest: str) -> Origin:
+        """Where the value of a setting comes from."""
+        return next((layer.origin for layer in self.layers if dest in layer.given), "default")
 
-    def subject(self, field: str) -> str:
-        """The field as the user spelt it: its variable if that gave the value, else its flag."""
-        return _subject(field, self.origin(field))
+    def given(self, dest: str) -> bool:
+        """Whether anybody gave the setting: a flag, a variable or the settings file."""
+        return self.origin(dest) != "default"
+
+    def subject(self, dest: str) -> str:
+        """The setting as the user spelt it (``-tp``, ``OMNI_PORT``, ``port in omni.yaml``); its
+        flag if nobody gave it."""
+        spellings = (each.given[dest].spelling for each in self.layers if dest in each.given)
+        return next(spellings, self.flags.by_dest[dest].name)
+
+    def value(self, dest: str) -> object:
+        """The effective value of any flag, ours or vLLM's: as given, else our default, else the
+        default of vLLM's parser, which is None where vLLM decides later.
+
+        Defaults that depend on the platform, the model or a pipeline file are not in it: those are
+        a stage's (``StageWish``, ``RuntimePlan``).
+        """
+        for section in (self.http, self.security, self.runtime, self.engine):
+            if dest in type(section).model_fields:
+                return getattr(section, dest)
+        for layer in self.layers:
+            if dest in layer.given:
+                return layer.given[dest].value
+        return self.flags.by_dest[dest].default
 
     def engine_given(self) -> dict[str, object]:
-        """The engine settings that a flag or the environment gives, by field."""
-        return {name: value for name, value in self.engine if value is not None}
+        """What is given for every stage, by destination: vLLM's arguments, and the stage's own
+        fields."""
+        args = {dest: given.value for dest, given in self.engine.args.items()}
+        own = {name: value for name, value in self.engine if name != _ARGS and value is not None}
+        return own | args
 
 
-def read_settings(given: Mapping[str, object]) -> tuple[ServeSettings, list[Problem]]:
-    """Merge flags and environment into settings.
+def read_settings(layers: Sequence[Layer], flags: Catalogue) -> tuple[ServeSettings, list[Problem]]:
+    """Merge what was given.
 
     Args:
-        given: Flag values by field; None, and an empty list, stand for a flag that was not given.
+        layers: From ``read_sources``, the strongest first; their problems are in the result.
+        flags: The catalogue.
 
     Returns:
-        The settings and every value that cannot be used. Each of those is replaced by its default,
-        so that the rest can still be checked; a run must not start while there are problems.
+        The settings and every value that cannot be used. Each of those is left out, so that the
+        rest can still be checked; a run must not start while there are problems.
     """
-    flags = {name: value for name, value in given.items() if value is not None and value != []}
-    problems: list[Problem] = []
-    http = _section(HttpSettings, flags, problems)
-    runtime = _section(RuntimeSettings, flags, problems)
-    engine = _section(EngineSettings, flags, problems)
-    unknown = flags.keys() - {*HttpSettings.model_fields} - {*RuntimeSettings.model_fields}
-    assert unknown <= EngineSettings.model_fields.keys(), f"flags without a field: {unknown}"
-    origins = {
-        name: origin
-        for section in (http, runtime, engine)
-        for name in type(section).model_fields
-        if (origin := _origin(name, flags)) != "default"
+    problems = [problem for layer in layers for problem in layer.problems]
+    layers = tuple(_with_args(layer, flags) for layer in layers)
+    http = _section(HttpSettings, layers, problems)
+    security = _section(SecuritySettings, layers, problems)
+    runtime = _section(RuntimeSettings, layers, problems)
+    engine = _section(EngineSettings, layers, problems)
+    settings = ServeSettings(
+        http=http,
+        security=security,
+        runtime=runtime,
+        engine=engine,
+        layers=layers,
+        flags=flags,
+    )
+    return settings, problems
+
+
+def _with_args(layer: Layer, flags: Catalogue) -> Layer:
+    """The layer with vLLM's arguments gathered under one name, as the engine's section has them."""
+    typed = {name for section in _SECTIONS for name in section.model_fields}
+    args = {
+        dest: given
+        for dest, given in layer.given.items()
+        if dest not in typed and flags.by_dest[dest].scope == "stage"
     }
-    return ServeSettings(http=http, runtime=runtime, engine=engine, origins=origins), problems
+    return replace(layer, given={**layer.given, _ARGS: Given(args, "")}) if args else layer
 
 
 _SectionT = TypeVar("_SectionT", bound=_Section)
 
 
 def _section(
-    section: type[_SectionT], flags: Mapping[str, object], problems: list[Problem]
+    section: type[_SectionT], layers: Sequence[Layer], problems: list[Problem]
 ) -> _SectionT:
-    values: dict[str, Any] = {name: flags[name] for name in section.model_fields if name in flags}
+    """Merge one section; a value that its types refuse becomes a problem.
+
+    The catalogue has read every value already, so this finds what the catalogue leaves open.
+    """
     try:
-        return section(**values)
+        return section(layers=layers)  # type: ignore[call-arg]
     except ValidationError as error:
-        bad: dict[str, Problem] = {}
-        for detail in error.errors(include_url=False):
-            field = str(detail["loc"][0])
-            origin = _origin(field, flags)
-            bad.setdefault(
-                field,
-                Problem(
-                    subject=_subject(field, origin),
-                    value=_given(field, origin, flags),
-                    origin=origin,
-                    reason=_reason(field, detail),
-                ),
+        bad = {str(detail["loc"][0]): detail for detail in error.errors(include_url=False)}
+    for dest, detail in bad.items():
+        owner = next(layer for layer in layers if dest in layer.given)
+        given = owner.given[dest]
+        problems.append(
+            Problem(
+                subject=given.spelling,
+                value=given.value,
+                origin=owner.origin,
+                reason=_reason(detail),
             )
-        problems.extend(bad.values())
-        defaults = {name: section.model_fields[name].default for name in bad}
-        return section(**values | defaults)
+        )
+    rest = [
+        replace(layer, given={d: g for d, g in layer.given.items() if d not in bad})
+        for layer in layers
+    ]
+    return section(layers=rest)  # type: ignore[call-arg]
 
 
-def _origin(field: str, flags: Mapping[str, object]) -> Origin:
-    if field in flags:
-        return "flag"
-    return "environment" if os.environ.get(variable_name(field)) else "default"
-
-
-def _given(field: str, origin: Origin, flags: Mapping[str, object]) -> object:
-    value = flags[field] if origin == "flag" else os.environ[variable_name(field)]
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "''" if value == "" else value
-
-
-def _subject(field: str, origin: Origin) -> str:
-    return variable_name(field) if origin == "environment" else flag_name(field)
-
-
-def _reason(field: str, detail: Mapping[str, Any]) -> str:
-    kind = str(detail["type"])
-    context = detail.get("ctx") or {}
-    match kind:
-        case "value_error":
-            return str(context["error"])
-        case "literal_error":
-            return f"must be {str(context['expected']).replace(chr(39), '')}"
-        case "bool_parsing" | "bool_type":
-            return "must be true or false"
-        case "string_too_short":
-            return "must not be empty"
-        case "string_too_long":
-            return f"is longer than {MAX_TEXT_CHARS} characters"
-    if field in BOUNDS:
-        number = "a number" if kind.startswith("float") else "a whole number"
-        parsing = kind.endswith(("_parsing", "_type", "_from_float"))
-        return f"must be {number} from {limits(field)}" if parsing else f"must be {limits(field)}"
+def _reason(detail: Mapping[str, Any]) -> str:
+    if detail["type"] == "literal_error":
+        return f"must be {str(detail['ctx']['expected']).replace(chr(39), '')}"
     return str(detail["msg"])

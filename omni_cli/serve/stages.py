@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine_bridge.pipelines import Pipeline, StageSpec
-from omni_cli.serve.defaults import Executor
 from omni_cli.serve.problems import Origin
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class StageWish:
     spec: StageSpec
     args: Mapping[str, object]
     served: tuple[str, ...]
-    executor: Executor | None
+    executor: str | None
     threads: int | None
     origins: Mapping[str, Origin]
     settings: ServeSettings

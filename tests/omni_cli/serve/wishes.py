@@ -6,9 +6,14 @@ from pathlib import Path
 
 from engine_bridge.models.catalogue import load
 from engine_bridge.pipelines import read_pipeline
+from omni_cli.flags.catalogue import catalogue
+from omni_cli.flags.parsed import Given
+from omni_cli.flags.values import read_native
 from omni_cli.serve.facts import Facts
+from omni_cli.serve.layer import Layer
 from omni_cli.serve.model_facts import ModelFacts
 from omni_cli.serve.settings import ServeSettings, read_settings
+from omni_cli.serve.stage_args import read_stage_args
 from omni_cli.serve.stages import StageWish, stage_wishes
 
 GIB = 2**30
@@ -18,14 +23,21 @@ def wanted(
     pipeline: str | None = None, **given: object
 ) -> tuple[ServeSettings, tuple[StageWish, ...]]:
     """Settings from flags, and the stages that they and the text of a pipeline file ask for."""
-    settings, problems = read_settings(given)
+    flags = catalogue()
+    values = {
+        dest: Given(read_native(flags.by_dest[dest], value), flags.by_dest[dest].name)
+        for dest, value in given.items()
+    }
+    settings, problems = read_settings([Layer(origin="flag", given=values)], flags)
     assert problems == []
     found = None
     if pipeline is not None:
         path = Path("p.yaml")
         path.write_text(pipeline)
-        found, faults = read_pipeline(path)
-        assert faults == []
+        read, faults = read_pipeline(path)
+        assert read is not None, faults
+        found, problems = read_stage_args(read, flags)
+        assert problems == []
     return settings, stage_wishes(settings, found)
 
 

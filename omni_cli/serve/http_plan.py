@@ -1,0 +1,104 @@
+"""From the settings to what every frontend, and the parent before them, is told about HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from omni_cli.serve.keys import KEY_FILE, read_key_file
+from omni_cli.serve.problems import Problem
+from server.settings import Cors, HttpPlan, Tls
+
+if TYPE_CHECKING:
+    from omni_cli.serve.settings import SecuritySettings, ServeSettings
+
+__all__ = ["LOOPBACK_HOSTS", "allowed_hosts", "http_plan", "is_loopback"]
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+ANY = "*"
+
+
+def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Problem]]:
+    """Build the plan, and read the files of keys.
+
+    Args:
+        settings: Checked settings.
+        bound: The address that the socket is bound to.
+
+    Returns:
+        The plan and what is wrong with the keys; a plan with problems must not be used.
+    """
+    security, http = settings.security, settings.http
+    keys = security.api_key
+    problems: list[Problem] = []
+    for path in security.api_key_file:
+        subject, origin = settings.subject(KEY_FILE), settings.origin(KEY_FILE)
+        more, faults = read_key_file(path, subject, origin)
+        keys = tuple(dict.fromkeys(keys + more))
+        problems += faults
+    plan = HttpPlan(
+        key_hashes=keys,
+        allowed_hosts=allowed_hosts(security.allowed_hosts, http.host, bound),
+        tls=_tls(security),
+        cors=_cors(security),
+        root_path=http.root_path or "",
+        docs=not http.disable_fastapi_docs,
+        max_body_bytes=http.max_body_bytes,
+        max_head_bytes=http.h11_max_incomplete_event_size,
+        max_header_count=http.h11_max_header_count,
+    )
+    return plan, problems
+
+
+def allowed_hosts(given: tuple[str, ...] | None, host: str, bound: str) -> tuple[str, ...]:
+    """The names that a Host header may carry, in lower case; empty if any may.
+
+    A server that listens on this machine alone is spoken to by the names of this machine: any other
+    name is a page that had its own name point here (DNS rebinding).
+
+    Args:
+        given: What the user allows, or None.
+        host: The host to listen on, as written.
+        bound: The address it stands for.
+    """
+    if given is not None:
+        return () if ANY in given else tuple(dict.fromkeys(_bracketed(name) for name in given))
+    if not is_loopback(bound):
+        return ()
+    return tuple(dict.fromkeys((*LOOPBACK_HOSTS, _bracketed(host), _bracketed(bound))))
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address reaches this machine only."""
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(name: str) -> str:
+    """A name as it stands in a Host header: IPv6 addresses in brackets."""
+    return f"[{name}]".lower() if ":" in name and not name.startswith("[") else name.lower()
+
+
+def _tls(security: SecuritySettings) -> Tls | None:
+    if security.ssl_certfile is None or security.ssl_keyfile is None:
+        return None
+    return Tls(
+        certfile=security.ssl_certfile,
+        keyfile=security.ssl_keyfile,
+        ca_certs=security.ssl_ca_certs,
+        cert_reqs=security.ssl_cert_reqs,
+        ciphers=security.ssl_ciphers,
+    )
+
+
+def _cors(security: SecuritySettings) -> Cors | None:
+    if not security.allowed_origins:
+        return None
+    return Cors(
+        origins=security.allowed_origins,
+        methods=security.allowed_methods,
+        headers=security.allowed_headers,
+        credentials=security.allow_credentials,
+    )

@@ -1,0 +1,74 @@
+"""``OMNI_<FLAG>`` for every flag, TARGET included; an empty variable counts as not given.
+
+This is the only place where settings are read from the environment, and the one list of the
+variables that begin so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from omni_cli.flags.catalogue import Catalogue
+from omni_cli.flags.flag import Flag
+from omni_cli.flags.parsed import Given
+from omni_cli.flags.values import BadValue, read_text
+from omni_cli.serve.layer import LINE_ONLY, Layer
+from omni_cli.serve.problems import Problem
+
+__all__ = ["OTHER_VARIABLES", "read_environment", "variable"]
+
+OTHER_VARIABLES = frozenset(
+    {
+        "OMNI_CACHE_DIR",
+        "OMNI_CONFIG",
+        "OMNI_DEBUG",
+        "OMNI_MAX_TOKENS",
+        "OMNI_URL",
+    }
+)
+"""Variables that are no setting of ``omni serve``: known, so not misspelt."""
+
+PREFIX = "OMNI_"
+# How alike a name must be to one of ours to count as a misspelling of it. `OMNI_HOME` of another
+# program is below, `OMNI_PROT` above.
+LIKENESS = 0.7
+
+
+def variable(flag: Flag) -> str:
+    """The environment variable of a flag: ``--ready-timeout`` is ``OMNI_READY_TIMEOUT``."""
+    return f"{PREFIX}{flag.name.lstrip('-').replace('-', '_').upper()}"
+
+
+def read_environment(flags: Catalogue, environ: Mapping[str, str]) -> Layer:
+    """Read the variables of all flags; warn of those that look like one and are none."""
+    known = {variable(flag): flag for flag in flags if flag.dest not in LINE_ONLY}
+    given: dict[str, Given] = {}
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    for name, text in environ.items():
+        if not name.startswith(PREFIX) or not text:
+            continue
+        flag = known.get(name)
+        if flag is not None:
+            try:
+                given[flag.dest] = Given(read_text(flag, text), name)
+            except BadValue as error:
+                problems.append(_problem(flag, name, text, error))
+        elif name not in OTHER_VARIABLES:
+            near = difflib.get_close_matches(name, {*known, *OTHER_VARIABLES}, 1, LIKENESS)
+            if near:
+                warnings.append(f"{name} is not a setting of omni; did you mean {near[0]}?")
+    return Layer(
+        origin="environment", given=given, problems=tuple(problems), warnings=tuple(warnings)
+    )
+
+
+def _problem(flag: Flag, name: str, text: str, error: BadValue) -> Problem:
+    return Problem(
+        subject=name,
+        value=None if flag.secret else text,
+        origin="environment",
+        reason=error.reason,
+        way_out=error.way_out,
+    )
