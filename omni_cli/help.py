@@ -38,7 +38,9 @@ COMMANDS: dict[str, str] = {
     "serve": "Serve a model, or a pipeline of models, over HTTP until interrupted.",
     "chat": "Talk to a served model, or ask it one question.",
     "complete": "Let a served model go on from a text, once.",
+    "bench": "Measure how fast a server answers, and how fast it starts.",
     "models": "Fetch, list and remove the bundled models.",
+    "completion": "Print the completion script of a shell.",
     "version": "Show the versions of omni and of the engine below it.",
 }
 

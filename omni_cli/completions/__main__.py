@@ -1,0 +1,15 @@
+"""``python -m omni_cli.completions`` (``make completions``), run by whoever changes a command: it
+writes completions/omni.{bash,zsh,fish} and the commands' part of docs/cli.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omni_cli.completions import SHELLS, script
+from omni_cli.reference import write_reference
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+for shell in SHELLS:
+    (ROOT / "completions" / f"omni.{shell}").write_text(script(shell))
+write_reference(ROOT / "docs" / "cli.md")
