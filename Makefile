@@ -43,4 +43,5 @@ clean:
 
 .PHONY: install-test
 install-test:
+	@sh requirements/system.sh
 	@sh requirements/install.sh test

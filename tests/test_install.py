@@ -18,6 +18,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL = ROOT / "requirements" / "install.sh"
+SYSTEM = ROOT / "requirements" / "system.sh"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TARGETS = ("install", "serve", "chat", "test", "check", "types", "bench", "completions", "lock")
 
@@ -146,7 +147,7 @@ class TestMakefile:
     def test_ci_runs_make_test_and_nothing_else(self) -> None:
         lines = (ROOT / ".ci" / "run").read_text().splitlines()
         code = [line for line in lines if not line.startswith("#")]
-        assert code == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
+        assert code == ["set -eu", 'cd "$(dirname "$0")/.."', "export CI=true", "exec make test"]
 
     def test_serve_becomes_the_command(self) -> None:
         # Without exec a SIGTERM to make would end the shell and leave the server behind.
@@ -372,3 +373,69 @@ class TestRepair:
     ) -> None:
         assert ready.run(HOME="/nowhere").returncode == 0
         assert not Path("/nowhere").exists()
+
+
+class TestSystemTools:
+    """system.sh with stand-ins for apt-get, id and the tools that it looks for."""
+
+    def run(
+        self, folder: Path, *there: str, user: int = 0, apt: str | None = "exit 0"
+    ) -> list[str]:
+        """What it says, by line; what apt-get was asked is in folder/asked."""
+        tools = folder / "tools"
+        for tool in ("sh", "grep", "tail", "timeout"):
+            found = shutil.which(tool)
+            assert found
+            tools.mkdir(exist_ok=True)
+            (tools / tool).symlink_to(found)
+        for tool in there:
+            script(tools / tool)
+        script(tools / "id", f"echo {user}")
+        if apt is not None:
+            script(tools / "apt-get", f'echo "$@" >>{folder}/asked', apt)
+        run = subprocess.run(
+            ["/bin/sh", SYSTEM],
+            env={"PATH": str(tools)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (run.returncode, run.stdout) == (0, "")
+        return run.stderr.splitlines()
+
+    def asked(self, folder: Path) -> list[str]:
+        """apt-get's words that are no options."""
+        lines = (folder / "asked").read_text().splitlines()
+        return [re.sub(r"-\S+ |\S+::?\S+=\S+ ", "", line) for line in lines]
+
+    def test_nothing_is_said_when_all_are_there(self, tmp_path: Path) -> None:
+        assert self.run(tmp_path, "bash", "zsh", "fish", "tmux") == []
+        assert not (tmp_path / "asked").exists()
+
+    def test_root_gets_what_is_missing(self, tmp_path: Path) -> None:
+        said = self.run(tmp_path, "bash", "tmux")
+        assert said == ["system: installing for the tests: zsh fish"]
+        assert self.asked(tmp_path) == ["install zsh fish"]
+
+    def test_lists_of_packages_are_fetched_when_they_are_missing(self, tmp_path: Path) -> None:
+        known = f"{tmp_path}/known"
+        apt = f'case "$*" in *update*) : >{known} ;; *) [ -e {known} ] ;; esac'
+        assert self.run(tmp_path, "bash", "zsh", "tmux", apt=apt) == [
+            "system: installing for the tests: fish"
+        ]
+        assert self.asked(tmp_path) == ["install fish", "update", "install fish"]
+
+    def test_failure_is_told_and_is_none_of_ours(self, tmp_path: Path) -> None:
+        said = self.run(tmp_path, "bash", apt="echo E: no such mirror >&2; exit 100")
+        assert said[-1] == "system: apt-get could not install them: E: no such mirror"
+
+    def test_user_is_told_what_to_install(self, tmp_path: Path) -> None:
+        said = self.run(tmp_path, "bash", "fish", user=1000)
+        assert said == [
+            "system: the tests that need zsh tmux will be skipped;"
+            " on Debian and Ubuntu: sudo apt-get install zsh tmux"
+        ]
+        assert not (tmp_path / "asked").exists()
+
+    def test_other_system_is_told_as_well(self, tmp_path: Path) -> None:
+        assert "skipped" in self.run(tmp_path, "bash", apt=None)[0]
