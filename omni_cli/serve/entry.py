@@ -36,21 +36,19 @@ if TYPE_CHECKING:
     from omni_cli.serve.settings import ServeSettings
     from server.settings import HttpPlan
 
-__all__ = ["Prepared", "prepare", "serve"]
+__all__ = ["Prepared", "Ready", "prepare", "prepare_stages", "serve"]
 
 DONE = 0
 USAGE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A run that can start. Whoever gets it owns the socket.
+class Ready:
+    """Stages that can start.
 
     Attributes:
         settings: Checked settings.
         plan: What to run.
-        http: What frontends are told.
-        listener: The bound, listening socket.
         terminal: With the verbosity that the settings ask for.
         on_cpu: Whether vLLM's platform is the CPU.
         log_folder: Where the log of a child that failed is kept.
@@ -58,11 +56,31 @@ class Prepared:
 
     settings: ServeSettings
     plan: RuntimePlan
-    http: HttpPlan
-    listener: socket.socket
     terminal: Terminal
     on_cpu: bool
     log_folder: Path
+
+    @property
+    def log_level(self) -> str | None:
+        """What was asked for; ``--verbose`` alone asks for the children's lines as well."""
+        return self.settings.runtime.log_level or (
+            "info" if self.settings.runtime.verbose else None
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A server that can start. Whoever gets it owns the socket.
+
+    Attributes:
+        ready: Its stages.
+        http: What frontends are told.
+        listener: The bound, listening socket.
+    """
+
+    ready: Ready
+    http: HttpPlan
+    listener: socket.socket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +119,15 @@ def serve(parsed: Parsed, flags: Catalogue) -> int:
         return USAGE
     from omni_cli.serve.root import run  # noqa: PLC0415 - what it imports, a refusal does not pay
 
+    ready = prepared.ready
     return run(
-        prepared.plan,
+        ready.plan,
         prepared.http,
         prepared.listener,
-        prepared.terminal,
-        on_cpu=prepared.on_cpu,
-        log_level=_log_level(prepared.settings),
-        log_folder=prepared.log_folder,
+        ready.terminal,
+        on_cpu=ready.on_cpu,
+        log_level=ready.log_level,
+        log_folder=ready.log_folder,
     )
 
 
@@ -124,33 +143,55 @@ def prepare(parsed: Parsed, flags: Catalogue) -> Prepared | None:
         return None
     from omni_cli.serve.http_plan import http_plan  # noqa: PLC0415 - late, as the settings are
 
+    with ExitStack() as until_sure:
+        listener, error = _bound(wanted.settings, wanted.problems)
+        if listener is not None:
+            until_sure.enter_context(listener)
+        bound = listener.getsockname()[0] if listener else ""
+        http, faults = http_plan(wanted.settings, bound)
+        ready = _planned(wanted, faults, error, listener, http)
+        if ready is None or listener is None:
+            return None
+        until_sure.pop_all()
+        return Prepared(ready=ready, http=http, listener=listener)
+
+
+def prepare_stages(parsed: Parsed, flags: Catalogue) -> Ready | None:
+    """The same for a command that runs stages without HTTP: no socket is bound, and what is said
+    about one is not looked at.
+
+    Raises:
+        ModelError: If a bundled model is not in the cache and cannot be fetched.
+    """
+    wanted = _wanted(parsed, flags)
+    return None if wanted is None else _planned(wanted, [], None, None, None)
+
+
+def _planned(
+    wanted: _Wanted,
+    faults: Sequence[Problem],
+    error: UsageError | None,
+    listener: socket.socket | None,
+    http: HttpPlan | None,
+) -> Ready | None:
+    """Collect facts, validate, fetch and plan; None if there are problems, which are then shown."""
     settings, stages = wanted.settings, wanted.stages
     terminal = Terminal(_verbosity(settings))
     store = ModelStore(cache_root(os.environ))
-    with ExitStack() as until_sure:
-        listener, error = _bound(settings, wanted.problems)
-        if listener is not None:
-            until_sure.enter_context(listener)
-        facts = collect_facts(stages, store, os.environ, error)
-        http, faults = http_plan(settings, listener.getsockname()[0] if listener else "")
-        problems = wanted.problems + faults
-        problems += _new(problems, validate(settings, stages, facts))
-        if problems or listener is None:
-            _refuse(problems, terminal)
-            return None
-        models = fetch_missing(facts.models, store, terminal, listener, http)
-        facts = replace(facts, models=models)
-        plan = build_plan(settings, stages, facts)
-        until_sure.pop_all()
-        return Prepared(
-            settings=settings,
-            plan=plan,
-            http=http,
-            listener=listener,
-            terminal=terminal,
-            on_cpu=facts.platform == "cpu",
-            log_folder=store.root / "logs",
-        )
+    facts = collect_facts(stages, store, os.environ, error)
+    problems = [*wanted.problems, *faults]
+    problems += _new(problems, validate(settings, stages, facts))
+    if problems:
+        _refuse(problems, terminal)
+        return None
+    facts = replace(facts, models=fetch_missing(facts.models, store, terminal, listener, http))
+    return Ready(
+        settings=settings,
+        plan=build_plan(settings, stages, facts),
+        terminal=terminal,
+        on_cpu=facts.platform == "cpu",
+        log_folder=store.root / "logs",
+    )
 
 
 def _show(parsed: Parsed, flags: Catalogue) -> int:
@@ -255,11 +296,6 @@ def _new(known: Sequence[Problem], found: Sequence[Problem]) -> list[Problem]:
     """Problems whose subject is not already at fault: they were computed with a stand-in value."""
     subjects = {problem.subject for problem in known}
     return [problem for problem in found if problem.subject not in subjects]
-
-
-def _log_level(settings: ServeSettings) -> str | None:
-    """What was asked for; ``--verbose`` alone asks for the children's lines as well."""
-    return settings.runtime.log_level or ("info" if settings.runtime.verbose else None)
 
 
 def _verbosity(settings: ServeSettings) -> int:

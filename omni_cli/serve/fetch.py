@@ -7,6 +7,7 @@ that is starting, and what it waits for, from the first second on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 import threading
@@ -36,8 +37,8 @@ def fetch_missing(
     models: Mapping[str, ModelFacts],
     store: ModelStore,
     terminal: Terminal,
-    listener: socket.socket,
-    http: HttpPlan,
+    listener: socket.socket | None = None,
+    http: HttpPlan | None = None,
 ) -> dict[str, ModelFacts]:
     """Fetch and prepare every bundled model that is not here.
 
@@ -45,8 +46,8 @@ def fetch_missing(
         models: By the name of the stage.
         store: Where they are kept.
         terminal: Gets the progress.
-        listener: Bound and listening; answered on meanwhile, and left open.
-        http: How those answers are given.
+        listener: Bound and listening; answered on meanwhile, and left open. None if there is none.
+        http: How those answers are given; plainly if None.
 
     Returns:
         The same models, all bundled ones in the cache.
@@ -75,23 +76,36 @@ class _Fetch:
         self._phases: list[Phase] = []
         self._cancelled = threading.Event()
 
-    async def run(self, listener: socket.socket, http: HttpPlan) -> dict[str, ModelFacts]:
-        # Late: only a first start fetches.
-        from server.early import EarlyResponder  # noqa: PLC0415
-
-        early = EarlyResponder(listener, self._status, http)
+    async def run(
+        self, listener: socket.socket | None, http: HttpPlan | None
+    ) -> dict[str, ModelFacts]:
         task = asyncio.current_task()
         assert task is not None
-        await early.start()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
-        try:
-            return await asyncio.to_thread(self._fetch_all)
-        finally:
-            # The thread ends at its next progress, which raises; the loop waits for it.
-            self._cancelled.set()
-            loop.remove_signal_handler(signal.SIGTERM)
-            await early.stop()
+        async with contextlib.AsyncExitStack() as answering:
+            if listener is not None:
+                await self._answer(listener, http, answering)
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+            try:
+                return await asyncio.to_thread(self._fetch_all)
+            finally:
+                # The thread ends at its next progress, which raises; the loop waits for it.
+                self._cancelled.set()
+                loop.remove_signal_handler(signal.SIGTERM)
+
+    async def _answer(
+        self,
+        listener: socket.socket,
+        http: HttpPlan | None,
+        answering: contextlib.AsyncExitStack,
+    ) -> None:
+        # Late: only a first start fetches.
+        from server.early import EarlyResponder  # noqa: PLC0415
+        from server.settings import HttpPlan as Plan  # noqa: PLC0415
+
+        early = EarlyResponder(listener, self._status, http or Plan())
+        await early.start()
+        answering.push_async_callback(early.stop)
 
     def _status(self) -> RuntimeStatus:
         return RuntimeStatus(started_at=self._started_at, phases=tuple(self._phases))
