@@ -146,10 +146,11 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     },
     "distributed_executor_backend": {
         "scope": "run",
-        "choices": ("uni", "mp", "ray", "external_launcher"),
+        "choices": ("uni", "mp"),
+        "known": (),
+        "nullable": False,
         "group": PROCESSES,
-        "help": "uni runs the worker inside the engine process, mp in processes of its own; the "
-        "others are not built.",
+        "help": "uni runs the worker inside the engine process, mp in processes of its own.",
     },
     "config": {
         "scope": "run",
@@ -250,6 +251,8 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
         "high": MAX_PARALLEL_SIZE,
         "help": ("Number of copies of the engine; above 1 is not built yet."),
     },
+    # What is the case anyway may be said.
+    "data_parallel_size_local": {"default": 1},
     "optimization_level": {"names": ("--optimization-level", "-O")},
     "hf_token": {"secret": True, "metavar": "[TOKEN]"},
 }

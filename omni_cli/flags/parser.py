@@ -6,6 +6,9 @@ up to the next flag, ``--`` ends the flags, the last use wins) after vLLM's own
 (omni_cli/flags/words.py). It differs where argparse is less clear to a user: an abbreviation is
 refused with the full name, and everything that is wrong is reported at once.
 
+A flag of scope ``refused`` is given like any other: whoever merges the sources answers it, so that
+a variable or a file is answered in the same words.
+
 Source: ``ArgumentParser._parse_known_args`` of Python 3.11.
 """
 
@@ -15,9 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from omni_cli.flags.catalogue import Catalogue
+from omni_cli.flags.dispositions import remark
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.parsed import Given, Parsed
-from omni_cli.flags.refusals import refusal, remark
 from omni_cli.flags.values import BadValue, read_native, read_word
 from omni_cli.flags.words import Line, is_number, normalised
 from omni_cli.serve.problems import Problem
@@ -174,10 +177,6 @@ class _Reader:
         self.problem(spelled, shown, fault.reason, fault.way_out)
 
     def put(self, flag: Flag, spelled: str, value: object) -> None:
-        problem = refusal(flag, spelled, value, "flag")
-        if problem is not None:
-            self.problems.append(problem)
-            return
         said = remark(flag, spelled, value)
         if said:
             self.warnings.append(said)

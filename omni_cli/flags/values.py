@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from engine_bridge.quantities import parse_count
+from omni_cli.flags.dispositions import UNBUILT_VALUES
 from omni_cli.flags.flag import Flag
 
 __all__ = ["BadValue", "limits", "read_native", "read_text", "read_word"]
@@ -219,6 +220,9 @@ def _refusal(flag: Flag) -> BadValue:
 
 def _text(flag: Flag, word: str) -> str:
     text = word.lower().replace("-", "_") if flag.folded else word
+    unbuilt = UNBUILT_VALUES.get(flag.dest, {}).get(text)
+    if unbuilt:
+        raise BadValue(unbuilt, f"use {_any_of(flag.choices)}")
     if flag.choices and text not in flag.choices:
         raise _not_a_choice(flag, text)
     if not text and flag.scope == "run":
