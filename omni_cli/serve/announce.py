@@ -119,18 +119,6 @@ class Announcer:
         self._terminal.progress("")
         self._terminal.note("stopping: running requests may finish; Ctrl-C again ends at once")
 
-    def keep_log(self, folder: Path, child: str, lines: list[str]) -> None:
-        """Keep what a failed child wrote, and say where; nothing is said if nothing can be kept."""
-        if not lines:
-            return
-        path = folder / f"{child.replace(' ', '-')}.{os.getpid()}.log"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        except OSError:
-            return
-        self._terminal.note(f"the last lines of {child} are in {path}")
-
 
 def _command() -> str:
     """How the user called this program, as far as it can be typed again."""

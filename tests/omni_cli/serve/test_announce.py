@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -133,24 +131,6 @@ async def test_phases_that_run_are_told_while_they_do(
     ticking.send(None)
     ticking.close()
     assert capsys.readouterr().err == "loading stage chat, stage embed 12 s\n"
-
-
-def test_log_of_a_failed_child_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    folder = tmp_path / "logs" / "deep"
-    made().keep_log(folder, "stage chat", ["one", "grüße"])
-    path = folder / f"stage-chat.{os.getpid()}.log"
-    assert path.read_text(encoding="utf-8") == "one\ngrüße\n"
-    assert capsys.readouterr().err == f"the last lines of stage chat are in {path}\n"
-
-
-def test_log_that_cannot_be_kept_is_not_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (tmp_path / "file").touch()
-    made().keep_log(tmp_path / "file", "stage chat", ["one"])
-    made().keep_log(tmp_path / "none", "stage chat", [])
-    assert capsys.readouterr().err == ""
-    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""What every composition root needs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from omni_cli.serve.launching import keep_log, stopping
+from omni_cli.terminal import Terminal
+
+
+def test_log_of_a_failed_child_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "deep"
+    keep_log(Terminal(), folder, "stage chat", ["one", "grüße"])
+    path = folder / f"stage-chat.{os.getpid()}.log"
+    assert path.read_text(encoding="utf-8") == "one\ngrüße\n"
+    assert capsys.readouterr().err == f"the last lines of stage chat are in {path}\n"
+
+
+def test_log_that_cannot_be_kept_is_not_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    keep_log(Terminal(), tmp_path / "file", "stage chat", ["one"])
+    keep_log(Terminal(), tmp_path / "none", "stage chat", [])
+    assert capsys.readouterr().err == ""
+    assert not (tmp_path / "none").exists()
+
+
+async def test_signals_are_told_within_the_block_and_ignored_after_it() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    told: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    try:
+        with stopping(told.put_nowait):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert await asyncio.wait_for(told.get(), 5) == signal.SIGTERM
+            os.kill(os.getpid(), signal.SIGINT)
+            assert await asyncio.wait_for(told.get(), 5) == signal.SIGINT
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert told.empty()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
