@@ -1,0 +1,1 @@
+"""The checks, one module per family; each lists its own in ``CHECKS``."""
