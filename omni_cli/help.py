@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "chat": "Talk to a served model, or ask it one question.",
     "complete": "Let a served model go on from a text, once.",
     "bench": "Measure how fast a server answers, and how fast it starts.",
+    "check": "Check whether a server keeps the rules of the OpenAI and Anthropic APIs.",
     "models": "Fetch, list and remove the bundled models.",
     "completion": "Print the completion script of a shell.",
     "version": "Show the versions of omni and of the engine below it.",
