@@ -11,7 +11,7 @@ plan, from the pipeline, the catalogue of models and the platform.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -201,7 +201,7 @@ def read_settings(layers: Sequence[Layer], flags: Catalogue) -> tuple[ServeSetti
         rest can still be checked; a run must not start while there are problems.
     """
     problems = [problem for layer in layers for problem in layer.problems]
-    layers = tuple(_with_args(layer, flags) for layer in layers)
+    layers = tuple(_with_args(layer, flags) for layer in _unhidden(layers))
     http = _section(HttpSettings, layers, problems)
     security = _section(SecuritySettings, layers, problems)
     runtime = _section(RuntimeSettings, layers, problems)
@@ -215,6 +215,15 @@ def read_settings(layers: Sequence[Layer], flags: Catalogue) -> tuple[ServeSetti
         flags=flags,
     )
     return settings, problems
+
+
+def _unhidden(layers: Sequence[Layer]) -> Iterator[Layer]:
+    """The layers without what a stronger one hides by saying "no value" (``--ssl-keyfile None``)."""
+    hidden: set[str] = set()
+    for layer in layers:
+        kept = {dest: given for dest, given in layer.given.items() if dest not in hidden}
+        hidden |= {dest for dest, given in kept.items() if given.value is None}
+        yield replace(layer, given=kept)
 
 
 def _with_args(layer: Layer, flags: Catalogue) -> Layer:
