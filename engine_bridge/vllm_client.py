@@ -54,6 +54,7 @@ def attach(
     """
     config: VllmConfig
     config, args = vllm_config.load(Path(endpoint.config_path))
+    vllm_config.load_plugins(args)
     config.parallel_config._api_process_rank = rank
     llm = AsyncLLM.from_vllm_config(
         config,

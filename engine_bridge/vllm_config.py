@@ -20,15 +20,20 @@ from typing import NoReturn
 
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
+from vllm.entrypoints.launchers.cli_args import (
+    make_arg_parser,
+    propagate_flash_late_interaction,
+    validate_parsed_serve_args,
+)
 from vllm.exceptions import VLLMClientError
 from vllm.model_executor.models import registry
 from vllm.usage.usage_lib import UsageContext
 from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.utils.import_utils import import_plugin
 
 from engine_bridge import vllm_env
 
-__all__ = ["ArgumentRejected", "build", "load", "parse", "save"]
+__all__ = ["ArgumentRejected", "build", "load", "load_plugins", "parse", "save"]
 
 
 class ArgumentRejected(Exception):
@@ -82,7 +87,7 @@ def _words(action: argparse.Action, value: object) -> list[str]:
         (text for text in action.option_strings if text.startswith("--")), action.option_strings[0]
     )
     if value is None:
-        return []
+        return [f"{flag}=None"] if _takes_none(action) else []
     if action.nargs == 0:
         if not isinstance(value, bool):
             raise ArgumentRejected(f"{flag} takes true or false, not {value!r}")
@@ -92,8 +97,31 @@ def _words(action: argparse.Action, value: object) -> list[str]:
     if isinstance(value, dict) or (isinstance(value, list) and action.nargs is None):
         return [f"{flag}={json.dumps(value)}"]
     if isinstance(value, list):
-        return [flag, *map(str, value)]
+        # A single word may look like a flag; several never can.
+        return [f"{flag}={value[0]}"] if len(value) == 1 else [flag, *map(str, value)]
     return [f"{flag}={value}"]
+
+
+def _takes_none(action: argparse.Action) -> bool:
+    """Whether "no value" can be said, and is not what holds anyway."""
+    if action.default is None or not callable(action.type):
+        return False
+    try:
+        return action.type("None") is None
+    except (TypeError, ValueError, argparse.ArgumentTypeError):
+        return False
+
+
+def load_plugins(args: argparse.Namespace) -> None:
+    """Import the files in which the user registers parsers; in each process that looks them up.
+
+    Raises:
+        ArgumentRejected: If one cannot be imported; vLLM has logged why.
+    """
+    for dest in ("tool_parser_plugin", "reasoning_parser_plugin"):
+        path = getattr(args, dest)
+        if path and import_plugin(path) is None:
+            raise ArgumentRejected(f"--{dest.replace('_', '-')} {path} cannot be imported")
 
 
 def build(args: argparse.Namespace, clients: int) -> VllmConfig:
@@ -108,6 +136,7 @@ def build(args: argparse.Namespace, clients: int) -> VllmConfig:
             refuses.
     """
     engine_args = AsyncEngineArgs.from_cli_args(args)
+    propagate_flash_late_interaction(args, engine_args)
     engine_args._api_process_count = clients
     engine_args._api_process_rank = -1
     # vLLM inspects the model's class in a fresh interpreter, lest this process should touch CUDA: 8

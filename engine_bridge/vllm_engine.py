@@ -55,6 +55,7 @@ def main(sock: socket.socket) -> int:
 
 def _configure(start: StartEngine) -> VllmConfig:
     args = vllm_config.parse(start.model_path, start.served_names, start.vllm_args)
+    vllm_config.load_plugins(args)
     config = vllm_config.build(args, start.clients)
     vllm_config.save(Path(start.config_path), config, args)
     return config

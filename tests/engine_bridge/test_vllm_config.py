@@ -76,6 +76,11 @@ def test_model_and_names_are_set(config: Any) -> None:
         ({"chat_template": "{{ a = b }}"}, "chat_template", "{{ a = b }}"),
         ({"tokenizer": "--looks-like-a-flag"}, "tokenizer", "--looks-like-a-flag"),
         ({"lora-modules": ["a=/b", "c=/d"]}, "lora_modules", None),
+        ({"prefix_cache_retention_interval": None}, "prefix_cache_retention_interval", None),
+        ({"dtype": None}, "dtype", "auto"),
+        ({"tokenizer": None}, "tokenizer", None),
+        ({"ignore_patterns": ["-a"]}, "ignore_patterns", ["-a"]),
+        ({"ignore_patterns": ["a", "b"]}, "ignore_patterns", ["a", "b"]),
     ],
 )
 def test_argument_is_read(
@@ -114,6 +119,39 @@ def test_argument_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+# --------------------------------------------------------------------------- plugins
+
+
+def test_plugins_are_imported(config: Any, tmp_path: Path) -> None:
+    plugin = tmp_path / "omni_test_parsers.py"
+    plugin.write_text(
+        "from vllm.reasoning import ReasoningParser, ReasoningParserManager\n"
+        "from vllm.tool_parsers import ToolParser, ToolParserManager\n"
+        "@ToolParserManager.register_module('omni-test')\n"
+        "class Tools(ToolParser): pass\n"
+        "@ReasoningParserManager.register_module('omni-test')\n"
+        "class Thoughts(ReasoningParser): pass\n"
+    )
+    wishes = {"tool_parser_plugin": str(plugin), "reasoning_parser_plugin": str(plugin)}
+    config.load_plugins(parse(config, wishes))
+    tools = load("vllm.tool_parsers").ToolParserManager.get_tool_parser("omni-test")
+    thoughts = load("vllm.reasoning").ReasoningParserManager.get_reasoning_parser("omni-test")
+    assert (tools.__name__, thoughts.__name__) == ("Tools", "Thoughts")
+
+
+def test_no_plugins_are_no_fault(config: Any) -> None:
+    config.load_plugins(parse(config, {}))
+
+
+def test_a_plugin_that_fails_is_named(config: Any, tmp_path: Path) -> None:
+    plugin = tmp_path / "omni_broken_parsers.py"
+    plugin.write_text("import no_such_module_of_ours\n")
+    args = parse(config, {"tool_parser_plugin": str(plugin)})
+    with pytest.raises(config.ArgumentRejected) as caught:
+        config.load_plugins(args)
+    assert str(caught.value) == f"--tool-parser-plugin {plugin} cannot be imported"
+
+
 # --------------------------------------------------------------------- configuration
 
 
@@ -149,6 +187,14 @@ def test_configuration_survives_its_file(config: Any, arguments: Any, tmp_path: 
     assert loaded.compute_hash() == built.compute_hash()
     # Each process has a copy of its own.
     assert config.load(path)[0] is not loaded
+
+
+@pytest.mark.usefixtures("environment")
+def test_late_interaction_is_switched_off_in_the_engine_too(config: Any, arguments: Any) -> None:
+    args = type(arguments)(**{**vars(arguments), "enable_flash_late_interaction": False})
+    pooler = config.build(args, clients=1).model_config.pooler_config
+    assert pooler is not None
+    assert pooler.enable_flash_late_interaction is False
 
 
 @pytest.mark.usefixtures("environment")
