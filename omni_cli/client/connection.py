@@ -23,7 +23,7 @@ from omni_cli.client.target import Target
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["CONNECT_TIMEOUT_S", "DONE", "Connection"]
+__all__ = ["CONNECT_TIMEOUT_S", "DONE", "MAX_BODY_BYTES", "Connection"]
 
 # A server that is there accepts at once; ten seconds allow for a lost packet or two
 CONNECT_TIMEOUT_S = 10.0

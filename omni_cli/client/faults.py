@@ -19,8 +19,10 @@ __all__ = [
     "ENDED_EARLY",
     "MAX_ERROR_BYTES",
     "ModelNotServed",
+    "in_band",
     "raise_for",
     "raise_in_band",
+    "said_in",
     "translated",
 ]
 
@@ -39,8 +41,21 @@ def raise_in_band(frame: dict[str, Any], url: str) -> None:
     Raises:
         ClientError: The frame is an error.
     """
+    said = in_band(frame)
+    if said is not None:
+        raise ClientError(url, f"the server failed: {said}")
+
+
+def in_band(frame: dict[str, Any]) -> str | None:
+    """What a body or a chunk of a stream reports instead of an answer; None if it is an answer."""
     if frame.get("error") or frame.get("object") == "error":
-        raise ClientError(url, f"the server failed: {_message(frame) or 'it does not say why'}")
+        return _message(frame) or "it does not say why"
+    return None
+
+
+def said_in(text: str) -> str:
+    """The message in the body of an error, or nothing."""
+    return _message(_object(text))
 
 
 def raise_for(response: httpx.Response, text: str, url: str, *, names_model: bool) -> NoReturn:

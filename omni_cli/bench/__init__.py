@@ -1,0 +1,1 @@
+"""``omni bench``: how fast a server answers, and how fast it starts."""
