@@ -156,15 +156,21 @@ def prepare(parsed: Parsed, flags: Catalogue) -> Prepared | None:
         return Prepared(ready=ready, http=http, listener=listener)
 
 
-def prepare_stages(parsed: Parsed, flags: Catalogue) -> Ready | None:
+def prepare_stages(parsed: Parsed, flags: Catalogue, *, fetch: bool = True) -> Ready | None:
     """The same for a command that runs stages without HTTP: no socket is bound, and what is said
     about one is not looked at.
+
+    Args:
+        parsed: The command line.
+        flags: The catalogue.
+        fetch: Whether bundled models that are not in the cache are fetched; without them the plan
+            can be read but not run.
 
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
     """
     wanted = _wanted(parsed, flags)
-    return None if wanted is None else _planned(wanted, [], None, None, None)
+    return None if wanted is None else _planned(wanted, [], None, None, None, fetch=fetch)
 
 
 def _planned(
@@ -173,6 +179,8 @@ def _planned(
     error: UsageError | None,
     listener: socket.socket | None,
     http: HttpPlan | None,
+    *,
+    fetch: bool = True,
 ) -> Ready | None:
     """Collect facts, validate, fetch and plan; None if there are problems, which are then shown."""
     settings, stages = wanted.settings, wanted.stages
@@ -184,7 +192,8 @@ def _planned(
     if problems:
         _refuse(problems, terminal)
         return None
-    facts = replace(facts, models=fetch_missing(facts.models, store, terminal, listener, http))
+    if fetch:
+        facts = replace(facts, models=fetch_missing(facts.models, store, terminal, listener, http))
     return Ready(
         settings=settings,
         plan=build_plan(settings, stages, facts),
