@@ -25,7 +25,7 @@ from server.gate import Gate, split_target
 from server.health import Answer
 from server.request_id import valid_request_id
 from server.settings import HttpPlan
-from server.tls import TlsWatch
+from server.tls_watch import TlsWatch
 
 __all__ = ["EarlyResponder"]
 

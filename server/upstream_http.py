@@ -14,7 +14,7 @@ from vllm.entrypoints.launchers.launcher import NoSignalServer
 
 from server.accept import AcceptLedger
 from server.settings import HttpPlan
-from server.tls import TlsWatch
+from server.tls_watch import TlsWatch
 from server.wire import protocol_of_rank
 
 __all__ = ["build_server"]

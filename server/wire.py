@@ -67,6 +67,8 @@ class WireProtocol(HttpToolsProtocol):
     _given_out = 0
     _fed = 0
     _in_head = True
+    # Whether the first byte of a head is there, but not its last.
+    _begun = False
     _too_large = False
     # When the client's turn ends.
     _deadline: TimerHandle | None = None
@@ -98,14 +100,14 @@ class WireProtocol(HttpToolsProtocol):
         if self._in_head and self._fed > self.max_head_bytes:
             self._too_large = True
             self.send_400_response("")
-        elif self._in_head and self._fed and self._deadline is None:
+        elif self._begun and self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._head_too_slow)
         elif self.cycle is None or self.cycle.response_complete:
             self._await_request()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head = True
+        self._in_head = self._begun = True
         self._given_out = 0
 
     def on_url(self, url: bytes) -> None:
@@ -117,7 +119,7 @@ class WireProtocol(HttpToolsProtocol):
         self._count(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head = self._begun = False
         self._clear_deadline()
         self._adopt_authority()
         before = self.cycle

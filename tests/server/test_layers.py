@@ -228,9 +228,10 @@ async def test_docs_can_be_left_out(make: Make) -> None:
 def scope_of(kind: str, method: str, path: str, *headers: tuple[bytes, bytes]) -> Scope:
     scope: Scope = {
         "type": kind, "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
-        "method": method, "scheme": kind, "path": path, "raw_path": path.encode(), "query_string": b"",
-        "root_path": "", "headers": list(headers), "client": None, "server": None,
-        "subprotocols": [], "extensions": {"websocket.http.response": {}},
+        "method": method, "scheme": kind, "path": path, "raw_path": path.encode(),
+        "query_string": b"", "root_path": "", "headers": list(headers),
+        "client": None, "server": None, "subprotocols": [],
+        "extensions": {"websocket.http.response": {}},
     }  # fmt: skip
     if kind == "websocket":
         del scope["method"]

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import os
-import shutil
 import ssl
 import subprocess
 import sys
@@ -16,7 +13,7 @@ import pytest
 from engine_bridge.errors import UsageError
 from server import tls as module
 from server.settings import Tls
-from server.tls import TlsWatch, build_context, check_tls
+from server.tls import build_context, check_tls
 from tests.certificates import Pair, make_pair
 
 
@@ -105,6 +102,13 @@ class TestMistakes:
         assert tls.keyfile in told
         assert "cannot be used" in told
 
+    def test_clients_asked_for_certificates_without_an_authority(
+        self, tmp_path: Path, pair: Pair
+    ) -> None:
+        asking = msgspec.structs.replace(pair.write(tmp_path), cert_reqs=2)
+        with pytest.raises(UsageError, match=r"--ssl-cert-reqs 2: .* --ssl-ca-certs"):
+            build_context(asking)
+
     def test_ciphers_that_nobody_has(self, tmp_path: Path, pair: Pair) -> None:
         tls = pair.write(tmp_path)
         wrong = Tls(certfile=tls.certfile, keyfile=tls.keyfile, ciphers="ROT13")
@@ -116,76 +120,10 @@ def test_expired_certificate_is_a_warning(tmp_path: Path) -> None:
     assert check_tls(tls) == f"--ssl-certfile {tls.certfile}: certificate has expired"
 
 
-class TestWatch:
-    def test_nothing_changed_is_nothing_new(self, tmp_path: Path, pair: Pair) -> None:
-        watch = TlsWatch(pair.write(tmp_path))
-        assert [watch.look() for _ in range(3)] == [False] * 3
-
-    def test_pair_written_in_place_is_served_once_it_fits(
-        self, tmp_path: Path, pair: Pair, other: Pair, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        tls = pair.write(tmp_path)
-        watch = TlsWatch(tls)
-        first = watch.context
-        Path(tls.certfile).write_bytes(other.certificate)
-        assert not watch.look()
-        assert watch.context is first
-        Path(tls.keyfile).write_bytes(other.key)
-        assert watch.look()
-        assert watch.context is not first
-        assert not watch.look()
-        assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
-
-    def test_pair_that_never_fits_is_told_once(
-        self, tmp_path: Path, pair: Pair, other: Pair, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        tls = pair.write(tmp_path)
-        watch = TlsWatch(tls)
-        Path(tls.certfile).write_bytes(other.certificate)
-        assert [watch.look() for _ in range(5)] == [False] * 5
-        (record,) = caplog.records
-        assert tls.keyfile in record.getMessage()
-        Path(tls.certfile).unlink()
-        assert [watch.look() for _ in range(5)] == [False] * 5
-        assert len(caplog.records) == 2
-        other.write(tmp_path)
-        assert watch.look()
-
-    def test_swapped_link_of_a_folder_is_seen(
-        self, tmp_path: Path, pair: Pair, other: Pair
-    ) -> None:
-        # As Kubernetes mounts a secret: file -> ..data/file, ..data -> a folder with a date.
-        for name, each in (("one", pair), ("two", other)):
-            (tmp_path / name).mkdir()
-            each.write(tmp_path / name)
-        (tmp_path / "..data").symlink_to("one")
-        for file in ("server.crt", "server.key"):
-            (tmp_path / file).symlink_to(f"..data/{file}")
-        watch = TlsWatch(
-            Tls(certfile=str(tmp_path / "server.crt"), keyfile=str(tmp_path / "server.key"))
-        )
-        (tmp_path / "next").symlink_to("two")
-        (tmp_path / "next").rename(tmp_path / "..data")
-        shutil.rmtree(tmp_path / "one")
-        assert watch.look()
-
-    async def test_running_watch_hands_the_new_context_on(
-        self, tmp_path: Path, pair: Pair, other: Pair, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(module, "RELOAD_INTERVAL_S", 0.01)
-        watch = TlsWatch(pair.write(tmp_path))
-        got: asyncio.Queue[ssl.SSLContext] = asyncio.Queue()
-        running = asyncio.ensure_future(watch.run(got.put_nowait))
-        other.write(tmp_path)
-        async with asyncio.timeout(5):
-            assert await got.get() is watch.context
-        running.cancel()
-
-
 def test_import_is_light() -> None:
-    heavy = "fastapi starlette uvicorn pydantic cryptography httpx"
+    heavy = "fastapi starlette uvicorn pydantic cryptography httpx asyncio"
     code = (
-        "import sys, json, server.tls, server.gate; "
+        "import sys, json, server.tls; "
         f"print(json.dumps([m for m in '{heavy}'.split() if m in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

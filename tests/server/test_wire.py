@@ -1,39 +1,65 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server import tls_watch, wire
 from server.accept import AcceptLedger
 from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
+from tests.certificates import make_pair, serial_of
 
 RANK = 1
 DEADLINE_S = 10.0
 
 
+Address = tuple[str, int]
+Serve = Callable[..., AbstractAsyncContextManager[Address]]
+
+
 @pytest.fixture
-async def address(make_server: Callable[..., Any]) -> AsyncIterator[tuple[str, int]]:
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(16)
-    fd = AcceptLedger.create(RANK + 1)
-    ledger = AcceptLedger.attach(fd, RANK + 1)
-    os.close(fd)
-    server = make_server(PlainTextResponse("served"), ledger, RANK, HttpPlan(), drain_timeout_s=1)
-    serving = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
-    yield listener.getsockname()
-    server.should_exit = True
-    await serving
-    ledger.close()
-    listener.close()
+def serve(make_server: Callable[..., Any]) -> Serve:
+    """A server for as long as the context lasts, which ends within the drain time."""
+
+    @asynccontextmanager
+    async def serving(app: ASGIApp, http: HttpPlan) -> AsyncIterator[Address]:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(16)
+        fd = AcceptLedger.create(RANK + 1)
+        ledger = AcceptLedger.attach(fd, RANK + 1)
+        os.close(fd)
+        server = make_server(app, ledger, RANK, http, drain_timeout_s=1)
+        running = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
+        try:
+            yield listener.getsockname()
+        finally:
+            server.should_exit = True
+            await running
+            ledger.close()
+            listener.close()
+
+    return serving
 
 
-async def exchange(address: tuple[str, int], *parts: bytes) -> str:
+@pytest.fixture
+async def address(serve: Serve) -> AsyncIterator[Address]:
+    async with serve(PlainTextResponse("served"), HttpPlan()) as made:
+        yield made
+
+
+async def exchange(address: Address, *parts: bytes) -> str:
     """Send the parts and read until the server closes the connection."""
     async with asyncio.timeout(DEADLINE_S):
         reader, writer = await asyncio.open_connection(*address)
@@ -54,9 +80,7 @@ async def exchange(address: tuple[str, int], *parts: bytes) -> str:
         b"GET / HTTP/9.9\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_is_400_with_rank_and_id(
-    address: tuple[str, int], sent: bytes
-) -> None:
+async def test_what_is_no_request_is_400_with_rank_and_id(address: Address, sent: bytes) -> None:
     head, body = (await exchange(address, sent)).split("\r\n\r\n")
     assert head.startswith("http/1.1 400 ")
     assert head.count(f"\r\nx-omni-rank: {RANK}") == head.count("\r\nx-request-id: ") == 1
@@ -77,7 +101,7 @@ LINE = b"GET / HTTP/1.1\r\nhost: a\r\n"
     ids=["header", "count", "url", "header without an end"],
 )
 async def test_head_beyond_the_bound_is_431_and_ends_the_connection(
-    address: tuple[str, int], sent: bytes
+    address: Address, sent: bytes
 ) -> None:
     answer = await exchange(address, sent)
     assert answer.startswith("http/1.1 431 ")
@@ -85,13 +109,13 @@ async def test_head_beyond_the_bound_is_431_and_ends_the_connection(
     assert "served" not in answer
 
 
-async def test_head_up_to_the_bound_is_served(address: tuple[str, int]) -> None:
+async def test_head_up_to_the_bound_is_served(address: Address) -> None:
     big = LINE + b"a: " + b"b" * (MAX_HEAD_BYTES - 100) + b"\r\nconnection: close\r\n\r\n"
     assert (await exchange(address, big)).endswith("served")
 
 
 async def test_many_requests_and_large_bodies_on_one_connection_are_served(
-    address: tuple[str, int],
+    address: Address,
 ) -> None:
     body = b"b" * (2 * MAX_HEAD_BYTES)
     post = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body) + body
@@ -99,3 +123,191 @@ async def test_many_requests_and_large_bodies_on_one_connection_are_served(
     last = LINE + b"connection: close\r\n\r\n"
     answer = await exchange(address, *[post, padded] * 3, last)
     assert answer.count("http/1.1 200 ") == 7
+
+
+async def test_bounds_come_from_the_plan(serve: Serve) -> None:
+    small = HttpPlan(max_head_bytes=200, max_header_count=3)
+    async with serve(PlainTextResponse("served"), small) as address:
+        for sent in (LINE + b"a: b\r\n" * 3 + b"\r\n", LINE + b"a: " + b"b" * 200 + b"\r\n\r\n"):
+            answer = await exchange(address, sent)
+            assert answer.startswith("http/1.1 431 ")
+            assert "more than 200 bytes or 3 headers" in answer
+
+
+async def send_host(scope: Scope, receive: Receive, send: Send) -> None:
+    hosts = [value.decode() for name, value in scope["headers"] if name == b"host"]
+    await PlainTextResponse(f"{hosts} {scope['raw_path'].decode()}")(scope, receive, send)
+
+
+async def test_authority_in_the_target_overrules_the_host_header(serve: Serve) -> None:
+    async with serve(send_host, HttpPlan()) as address:
+        sent = b"GET http://evil:1/livez HTTP/1.1\r\nhost: ok\r\nconnection: close\r\n\r\n"
+        assert (await exchange(address, sent)).endswith("['evil:1'] /livez")
+
+
+PIECE = b"b" * 65536
+
+
+class TestUnreadBodies:
+    """The application answers without reading, as for a request without a key."""
+
+    @staticmethod
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {"connection": "close"} if b"close" in scope["query_string"] else {}
+        await PlainTextResponse("refused", 401, headers)(scope, receive, send)
+
+    async def test_answer_reaches_a_client_that_sends_on(self, serve: Serve) -> None:
+        body = b"b" * (wire.MAX_LINGER_BYTES - MAX_HEAD_BYTES)
+        async with serve(self.refuse, HttpPlan()) as (_, port), httpx.AsyncClient() as client:
+            for _ in range(3):
+                reply = await client.post(f"http://127.0.0.1:{port}/?close", content=body)
+                assert (reply.status_code, reply.text) == (401, "refused")
+
+    async def test_what_is_sent_after_it_is_no_further_request(self, serve: Serve) -> None:
+        head = b"POST /?close HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n"
+        async with serve(self.refuse, HttpPlan()) as address:
+            answer = await exchange(address, head, b"123456789" + LINE + b"\r\n")
+        assert answer.count("http/1.1") == 1
+
+    async def test_client_that_sends_for_ever_is_cut(self, serve: Serve) -> None:
+        head = b"POST /?close HTTP/1.1\r\nhost: a\r\ncontent-length: 999999999\r\n\r\n"
+        async with serve(self.refuse, HttpPlan()) as address:
+            _, writer = await asyncio.open_connection(*address)
+            writer.write(head)
+            # What the kernels hold of a connection comes on top.
+            for _ in range(4 * wire.MAX_LINGER_BYTES // len(PIECE)):
+                writer.write(PIECE)
+                try:
+                    await asyncio.wait_for(writer.drain(), DEADLINE_S)
+                except ConnectionError:
+                    break
+            else:
+                pytest.fail("it was not cut")
+            writer.close()
+
+    async def test_client_that_stays_silent_is_cut(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(wire, "LINGER_S", 0.05)
+        monkeypatch.setattr(wire, "HEAD_TIMEOUT_S", 0.05)
+        for query in (b"?close", b""):
+            head = b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n1" % query
+            async with serve(self.refuse, HttpPlan()) as address:
+                assert (await exchange(address, head)).endswith("refused")
+
+    async def test_connection_that_stays_serves_on_after_a_small_one(self, serve: Serve) -> None:
+        post = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n"
+        last = LINE + b"connection: close\r\n\r\n"
+        async with serve(self.refuse, HttpPlan()) as address:
+            answer = await exchange(address, post, b"123456789", post + b"123456789", last)
+        assert answer.count("http/1.1 401 ") == 3
+
+
+class TestPatience:
+    async def test_head_that_does_not_end_is_408(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(wire, "HEAD_TIMEOUT_S", 0.05)
+        async with serve(PlainTextResponse("served"), HttpPlan()) as address:
+            first = LINE + b"\r\n"
+            for sent in ([LINE], [first, LINE]):
+                answer = await exchange(address, *sent)
+                assert "http/1.1 408 " in answer
+                assert f"x-omni-rank: {RANK}" in answer
+
+    async def test_connection_that_asks_nothing_is_closed(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("server.upstream_http.KEEP_ALIVE_S", 0.05)
+        async with serve(PlainTextResponse("served"), HttpPlan()) as address:
+            assert await exchange(address) == ""
+            assert "served" in await exchange(address, LINE + b"\r\n")
+
+    async def test_answer_that_takes_long_is_not_cut(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(wire, "HEAD_TIMEOUT_S", 0.05)
+
+        async def slow() -> AsyncIterator[str]:
+            for _ in range(4):
+                await asyncio.sleep(0.05)
+                yield "part "
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await StreamingResponse(slow())(scope, receive, send)
+
+        async with serve(app, HttpPlan()) as address:
+            # The head of a next request is there, but not its end.
+            answer = await exchange(address, LINE + b"\r\n" + LINE)
+            assert answer.count("part ") == 4
+
+
+class TestTls:
+    async def test_changed_certificate_is_served_and_no_stream_is_cut(
+        self, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tls_watch, "RELOAD_INTERVAL_S", 0.01)
+        go_on = asyncio.Event()
+
+        async def frames() -> AsyncIterator[str]:
+            yield "first "
+            await go_on.wait()
+            yield "last"
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await StreamingResponse(frames())(scope, receive, send)
+
+        old, new = make_pair(), make_pair()
+        trust = ssl.create_default_context()
+        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+        async with serve(app, HttpPlan(tls=old.write(tmp_path))) as address:
+            reader, writer = await asyncio.open_connection(*address, ssl=trust)
+            assert serial_of(writer.get_extra_info("ssl_object").getpeercert(True)) == old.serial
+            writer.write(LINE + b"connection: close\r\n\r\n")
+            async with asyncio.timeout(DEADLINE_S):
+                await reader.readuntil(b"first ")
+                new.write(tmp_path)
+                while (found := await self.serial(address, trust)) != new.serial:
+                    assert found == old.serial
+                go_on.set()
+                assert b"last" in await reader.read()
+            writer.close()
+
+    @staticmethod
+    async def serial(address: Address, trust: ssl.SSLContext) -> int:
+        _, writer = await asyncio.open_connection(*address, ssl=trust)
+        found = serial_of(writer.get_extra_info("ssl_object").getpeercert(True))
+        writer.close()
+        await writer.wait_closed()
+        return found
+
+    async def test_plain_request_and_broken_handshake_harm_nobody(
+        self, serve: Serve, tmp_path: Path
+    ) -> None:
+        pair = make_pair()
+        plan = HttpPlan(tls=pair.write(tmp_path))
+        trust = ssl.create_default_context(cadata=pair.certificate.decode())
+        async with serve(PlainTextResponse("served"), plan) as address:
+            for sent in (LINE + b"\r\n", b"\x16\x03\x01\x00\x05hello", b""):
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(sent)
+                writer.write_eof()
+                async with asyncio.timeout(DEADLINE_S):
+                    with contextlib.suppress(ConnectionError):
+                        assert b"served" not in await reader.read()
+                writer.close()
+            async with httpx.AsyncClient(verify=trust) as client:
+                reply = await client.get(f"https://127.0.0.1:{address[1]}/")
+            assert reply.text == "served"
+
+    async def test_refused_upload_gets_its_answer(self, serve: Serve, tmp_path: Path) -> None:
+        pair = make_pair()
+        plan = HttpPlan(tls=pair.write(tmp_path))
+        trust = ssl.create_default_context(cadata=pair.certificate.decode())
+        body = b"b" * (4 * 1024 * 1024)
+        async with (
+            serve(TestUnreadBodies.refuse, plan) as (_, port),
+            httpx.AsyncClient(verify=trust) as client,
+        ):
+            reply = await client.post(f"https://127.0.0.1:{port}/?close", content=body)
+            assert reply.text == "refused"
