@@ -3,18 +3,22 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from hashlib import sha256
+from pathlib import Path
 
 import httpx
 import pytest
 
 from engine_bridge.status import Phase, RuntimeStatus
-from server import early
+from server import early, tls_watch
 from server.early import EarlyResponder
-from server.settings import MAX_HEAD_BYTES
+from server.settings import MAX_HEAD_BYTES, HttpPlan
+from tests.certificates import Pair, make_pair, serial_of
 
 STATUS = RuntimeStatus(
     started_at=time.monotonic(),
@@ -34,8 +38,13 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-async def responder(listener: socket.socket) -> AsyncIterator[EarlyResponder]:
-    made = EarlyResponder(listener, lambda: STATUS)
+def plan() -> HttpPlan:
+    return HttpPlan()
+
+
+@pytest.fixture
+async def responder(listener: socket.socket, plan: HttpPlan) -> AsyncIterator[EarlyResponder]:
+    made = EarlyResponder(listener, lambda: STATUS, plan)
     await made.start()
     yield made
     await made.stop()
@@ -192,6 +201,123 @@ class TestStop:
             await responder.stop()
         assert not responder._connections
         writer.close()
+
+
+KEY = "sk-early"
+LOCKED = HttpPlan(key_hashes=(sha256(KEY.encode()).hexdigest(),), allowed_hosts=("127.0.0.1",))
+
+
+class TestGate:
+    """As the frontends would answer."""
+
+    @pytest.fixture
+    def plan(self) -> HttpPlan:
+        return LOCKED
+
+    async def test_only_liveness_is_open(self, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/livez")).status_code == 200
+        for path in ("/startupz", "/readyz", "/v1/models", "//livez"):
+            reply = await client.get(path)
+            assert reply.status_code == 401
+            assert reply.headers["www-authenticate"] == "Bearer"
+            assert reply.headers["x-omni-rank"] == "parent"
+            assert reply.json()["error"]["type"] == "AuthenticationError"
+        assert (await client.post("/v1/messages", json={})).json()["type"] == "error"
+
+    async def test_key_is_told_about_the_start(self, client: httpx.AsyncClient) -> None:
+        headers = {"authorization": f"Bearer {KEY}"}
+        reply = await client.get("/startupz", headers=headers)
+        assert (reply.status_code, reply.json()["status"]) == (503, "starting")
+
+    async def test_wrong_host_is_400(self, client: httpx.AsyncClient) -> None:
+        reply = await client.get("/livez", headers={"host": "evil.example"})
+        assert reply.status_code == 400
+        assert "--allowed-hosts evil.example" in reply.json()["error"]["message"]
+
+    async def test_target_overrules_the_host_header(
+        self, listener: socket.socket, responder: EarlyResponder
+    ) -> None:
+        head = b"GET http://evil.example/livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        assert (await exchange(listener, head)).startswith(b"HTTP/1.1 400")
+
+
+async def test_prefix_and_bounds_come_from_the_plan(listener: socket.socket) -> None:
+    plan = HttpPlan(root_path="/api", max_header_count=3, max_head_bytes=500)
+    responder = EarlyResponder(listener, lambda: STATUS, plan)
+    await responder.start()
+    line = b"GET /api/livez HTTP/1.1\r\nhost: a\r\n"
+    assert (await exchange(listener, line + b"\r\n")).startswith(b"HTTP/1.1 200")
+    many = line + b"x: y\r\n" * 3
+    assert (await exchange(listener, many + b"\r\n")).startswith(b"HTTP/1.1 431")
+    assert (await exchange(listener, line + b"x: " + b"y" * 500)).startswith(b"HTTP/1.1 431")
+    await responder.stop()
+
+
+class TestTls:
+    @pytest.fixture
+    def pair(self) -> Pair:
+        return make_pair()
+
+    @pytest.fixture
+    def plan(self, tmp_path: Path, pair: Pair) -> HttpPlan:
+        return HttpPlan(tls=pair.write(tmp_path))
+
+    @pytest.fixture
+    def trust(self, pair: Pair) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=pair.certificate.decode())
+
+    async def test_answers_and_bodies(
+        self, listener: socket.socket, responder: EarlyResponder, trust: ssl.SSLContext
+    ) -> None:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        async with httpx.AsyncClient(base_url=url, verify=trust, timeout=5) as client:
+            assert (await client.get("/livez")).json() == {"status": "alive"}
+            reply = await client.post("/v1/completions", content=b"x" * 500_000)
+            assert reply.status_code == 503
+
+    async def test_silent_and_broken_handshakes_end_in_time(
+        self,
+        listener: socket.socket,
+        responder: EarlyResponder,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(early, "CONNECTION_TIMEOUT_S", 0.1)
+        assert await exchange(listener, b"") == b""
+        assert b"HTTP" not in await exchange(listener, b"GET /livez HTTP/1.1\r\n\r\n")
+        await responder.stop()
+        assert not responder._connections
+
+    async def test_end_is_said_to_a_client_that_reads_on(
+        self, listener: socket.socket, responder: EarlyResponder, trust: ssl.SSLContext
+    ) -> None:
+        address = listener.getsockname()
+        reader, writer = await asyncio.open_connection(*address, ssl=trust)
+        writer.write(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n")
+        async with asyncio.timeout(5):
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+    async def test_changed_certificate_is_served(
+        self,
+        listener: socket.socket,
+        tmp_path: Path,
+        plan: HttpPlan,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(tls_watch, "RELOAD_INTERVAL_S", 0.01)
+        responder = EarlyResponder(listener, lambda: STATUS, plan)
+        await responder.start()
+        new = make_pair()
+        new.write(tmp_path)
+        trust = ssl.create_default_context()
+        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+        serial = None
+        async with asyncio.timeout(5):
+            while serial != new.serial:
+                _, writer = await asyncio.open_connection(*listener.getsockname(), ssl=trust)
+                serial = serial_of(writer.get_extra_info("ssl_object").getpeercert(True))
+                writer.close()
+        await responder.stop()
 
 
 def test_early_imports_nothing_heavy() -> None:
