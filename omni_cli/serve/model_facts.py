@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,9 @@ from engine_bridge.models.resolve import resolve
 from engine_bridge.models.store import ModelStore
 
 __all__ = ["ModelFacts", "hub_snapshot", "look_up"]
+
+# Larger ones exist nowhere; reading must not take long.
+MAX_CONFIG_BYTES = 4 * 1024 * 1024
 
 _OFFLINE = ("1", "on", "yes", "true")
 # In the order in which vLLM prefers them; a folder that holds several formats is counted once.
@@ -29,6 +33,7 @@ class ModelFacts:
         path: What vLLM loads: a folder, or the Hugging Face id.
         here: Whether it is on this machine.
         weight_bytes: Size of the weights; None if unknown.
+        config: What its config.json says; empty if it has none that can be read.
         entry: The catalogue's entry of a bundled model.
         fault: Why it cannot be served, or None.
     """
@@ -37,6 +42,7 @@ class ModelFacts:
     path: str
     here: bool
     weight_bytes: int | None = None
+    config: Mapping[str, object] = field(default_factory=dict)
     entry: Entry | None = None
     fault: ModelError | None = None
 
@@ -67,6 +73,7 @@ def look_up(
         path=found.path_or_id,
         here=True,
         weight_bytes=_weight_bytes(Path(found.path_or_id)) if needs_weights else None,
+        config=_config(Path(found.path_or_id)),
         entry=entry,
     )
 
@@ -88,7 +95,8 @@ def _hub(model: str, environ: Mapping[str, str]) -> ModelFacts:
     snapshot = hub_snapshot(model, environ)
     if snapshot is not None:
         size = _weight_bytes(snapshot)
-        return ModelFacts(kind="hub", path=model, here=True, weight_bytes=size)
+        config = _config(snapshot)
+        return ModelFacts(kind="hub", path=model, here=True, weight_bytes=size, config=config)
     fault = None
     if environ.get("HF_HUB_OFFLINE", "").lower() in _OFFLINE:
         reason = "is not in the Hugging Face cache, and HF_HUB_OFFLINE forbids to fetch it"
@@ -103,3 +111,15 @@ def _weight_bytes(folder: Path) -> int | None:
         return next((size for size in sizes if size), None)
     except OSError:
         return None
+
+
+def _config(folder: Path) -> Mapping[str, object]:
+    """The model's config.json; what is wrong with it is for others to say."""
+    file = folder / "config.json"
+    try:
+        if file.stat().st_size > MAX_CONFIG_BYTES:
+            return {}
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

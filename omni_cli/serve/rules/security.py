@@ -1,0 +1,101 @@
+"""Rows about TLS, pages of other origins, and what a server lets out."""
+
+from __future__ import annotations
+
+from omni_cli.serve.rules.line import Line
+from omni_cli.serve.rules.rule import Example, Found, Rule
+
+__all__ = ["ROWS"]
+
+_PEM = {"c.pem": "", "k.pem": ""}
+
+_TLS_DETAILS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_ciphers", "enable_ssl_refresh")
+_CORS_DETAILS = ("allow_credentials", "allowed_methods", "allowed_headers")
+
+
+def _details(line: Line, details: tuple[str, ...], main: str) -> Found:
+    """Flags that refine another one, which was not given."""
+    if line.value(main):
+        return False
+    given = (dest for dest in details if line.given(dest) and not line.off(dest))
+    return [{"blame": dest} for dest in given if line.value(dest) not in (0, "0")]
+
+
+def _star_with_credentials(line: Line) -> Found:
+    origins = line.value("allowed_origins")
+    return line.on("allow_credentials") and isinstance(origins, list | tuple) and "*" in origins
+
+
+def _unasked_clients(line: Line) -> Found:
+    return (line.number("ssl_cert_reqs") or 0) > 0 and not line.value("ssl_ca_certs")
+
+
+ROWS = (
+    Rule(
+        id="tls-key-without-certificate",
+        flags=("ssl_keyfile", "ssl_certfile"),
+        each="run",
+        when=lambda line: bool(line.value("ssl_keyfile")) and not line.value("ssl_certfile"),
+        reason="is the key of a certificate that is missing",
+        way_out="add --ssl-certfile",
+        example=Example(words="--ssl-keyfile k.pem", files=_PEM),
+        allowed=Example(words="--ssl-keyfile k.pem --ssl-certfile c.pem", files=_PEM),
+    ),
+    Rule(
+        id="tls-certificate-without-key",
+        flags=("ssl_certfile", "ssl_keyfile"),
+        each="run",
+        when=lambda line: bool(line.value("ssl_certfile")) and not line.value("ssl_keyfile"),
+        reason="is a certificate whose key is missing",
+        way_out="add --ssl-keyfile",
+        example=Example(words="--ssl-certfile c.pem", files=_PEM),
+        allowed=Example(words="--ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM),
+    ),
+    Rule(
+        id="tls-details-without-certificate",
+        flags=(*_TLS_DETAILS, "ssl_certfile"),
+        each="run",
+        when=lambda line: _details(line, _TLS_DETAILS, "ssl_certfile"),
+        reason="means nothing without a certificate of the server",
+        way_out="add --ssl-certfile and --ssl-keyfile, or leave it out",
+        example=Example(words="--ssl-ciphers HIGH"),
+        allowed=Example(
+            words="--ssl-ciphers HIGH --ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM
+        ),
+    ),
+    Rule(
+        id="tls-clients-without-authorities",
+        flags=("ssl_cert_reqs", "ssl_ca_certs"),
+        each="run",
+        when=_unasked_clients,
+        reason="asks clients for certificates, and nobody says who may sign them",
+        way_out="add --ssl-ca-certs",
+        example=Example(
+            words="--ssl-cert-reqs 2 --ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM
+        ),
+        allowed=Example(
+            words="--ssl-cert-reqs 0 --ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM
+        ),
+    ),
+    Rule(
+        id="cors-credentials-for-all",
+        flags=("allow_credentials", "allowed_origins"),
+        each="run",
+        when=_star_with_credentials,
+        reason="would let every page of the web use the visitor's cookies, as {allowed_origins} "
+        "names *; browsers refuse it",
+        way_out="name the origins",
+        example=Example(words="""--allow-credentials --allowed-origins '["*"]'"""),
+        allowed=Example(words="""--allow-credentials --allowed-origins '["https://a.example"]'"""),
+    ),
+    Rule(
+        id="cors-details-without-origins",
+        flags=(*_CORS_DETAILS, "allowed_origins"),
+        each="run",
+        when=lambda line: _details(line, _CORS_DETAILS, "allowed_origins"),
+        reason="means nothing while no other origin is allowed",
+        way_out="add --allowed-origins, or leave it out",
+        example=Example(words="--allow-credentials"),
+        allowed=Example(words="""--allow-credentials --allowed-origins '["https://a.example"]'"""),
+    ),
+)
