@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from omni_cli.flags.catalogue import Catalogue
+from omni_cli.flags.dispositions import remark
 from omni_cli.flags.parsed import Given, Parsed
-from omni_cli.flags.refusals import refusal, remark
 from omni_cli.serve.keys import sealed
 from omni_cli.serve.layer import TARGET, Layer
 from omni_cli.serve.problems import Origin, Problem
+from omni_cli.serve.refusals import refusal
 from omni_cli.serve.sources_environment import read_environment
 
 __all__ = ["CONFIG_VARIABLE", "read_sources"]
@@ -33,16 +34,15 @@ def read_sources(parsed: Parsed, flags: Catalogue, environ: Mapping[str, str]) -
         flags: The catalogue.
         environ: Where ``OMNI_*`` is looked up.
     """
-    layers = [_command_line(parsed), _usable(read_environment(flags, environ), flags)]
+    layers = [_command_line(parsed), read_environment(flags, environ)]
     if parsed.config is not None:
         layers.append(_file(parsed.config, "--config", "flag", flags))
     elif path := environ.get(CONFIG_VARIABLE):
         layers.append(_file(path, CONFIG_VARIABLE, "environment", flags))
-    return tuple(sealed(layer) for layer in layers)
+    return tuple(sealed(_usable(layer, flags)) for layer in layers)
 
 
 def _command_line(parsed: Parsed) -> Layer:
-    """The parser has answered refused flags, and ``--model``, already."""
     given = dict(parsed.given)
     if parsed.target is not None:
         given[TARGET] = Given(parsed.target, "TARGET")
@@ -52,7 +52,7 @@ def _command_line(parsed: Parsed) -> Layer:
 def _file(path: str, named_by: str, origin: Origin, flags: Catalogue) -> Layer:
     from omni_cli.serve.sources_file import read_file  # noqa: PLC0415 - late: most runs have none
 
-    return _usable(read_file(path, named_by, origin, flags), flags)
+    return read_file(path, named_by, origin, flags)
 
 
 def _usable(layer: Layer, flags: Catalogue) -> Layer:
@@ -67,7 +67,8 @@ def _usable(layer: Layer, flags: Catalogue) -> Layer:
             problems.append(problem)
         elif flag.scope != "refused":
             kept[dest] = given
-            warnings += filter(None, [remark(flag, given.spelling, given.value)])
+            if layer.origin != "flag":  # the parser has told its own
+                warnings += filter(None, [remark(flag, given.spelling, given.value)])
     model = kept.pop(MODEL, None)
     target = kept.setdefault(TARGET, model) if model else None
     if model is not None and target is not None and target.value != model.value:

@@ -93,14 +93,14 @@ def _root(path: Path) -> Node:
 
 
 def _toml(path: Path) -> Node:
+    text = read_bounded(path)
     try:
-        return _node(tomllib.loads(read_bounded(path)), 0)
+        return _node(tomllib.loads(text), 0)
     except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        place = re.search(r" \(at line (\d+), column \d+\)$", message)
-        where = f"{path}:{place[1]}" if place else str(path)
-        reason = message[: place.start()] if place else message
-        raise UsageError(where, None, f"is not valid TOML ({reason})") from error
+        what, _, place = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        number = line[1] if line else text.rstrip().count("\n") + 1
+        raise UsageError(f"{path}:{number}", None, f"is not valid TOML ({what})") from error
     except RecursionError as error:
         reason = f"is nested deeper than {MAX_DEPTH} levels"
         raise UsageError(str(path), None, reason) from error
@@ -203,9 +203,10 @@ class _Reader:
         if name in LINE_ONLY:
             self._fault(key, node.line, None, "belongs on the command line")
             return
-        near = [spelling.lstrip("-") for spelling in self._flags.near(name)]
-        way_out = f"did you mean {' or '.join(near)}?" if near else self._flags.advice(f"--{name}")
-        self._fault(key, node.line, None, "is not a known setting", way_out)
+        advice = self._flags.advice(f"--{name}")
+        if advice.startswith("did you mean"):
+            advice = advice.replace(" --", " ")  # keys have no dashes in front
+        self._fault(key, node.line, None, "is not a known setting", advice)
 
     def _fault(self, key: str, line: int, value: object, reason: str, way_out: str = "") -> None:
         where = f"{self.path}:{line}" if line else self.path

@@ -14,6 +14,7 @@ from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.values import BadValue, read_native
 from omni_cli.serve.problems import Problem
+from omni_cli.serve.refusals import refusal
 
 __all__ = ["place", "read_stage_args"]
 
@@ -47,13 +48,12 @@ def _read(
         flag = flags.by_dest.get(dest)
         if flag is None:
             problems.append(_unknown(spec, dest, flags))
-        elif flag.scope == "refused":
-            if value is not None and value is not False and value != flag.default:
-                problems.append(_problem(spec, flag, None, flag.reason, flag.way_out))
+        elif problem := refusal(flag, place(spec, dest), value, "pipeline"):
+            problems.append(problem)
         elif flag.scope == "run":
             reason = f"belongs to the whole server, not to the stage {spec.name}"
             problems.append(_problem(spec, flag, None, reason, f"use {flag.name}"))
-        elif flag.scope == "stage" and value is not None:
+        elif flag.scope == "stage" and (value is not None or flag.nullable):
             try:
                 yield dest, read_native(flag, value)
             except BadValue as error:
@@ -61,14 +61,15 @@ def _read(
 
 
 def _unknown(spec: StageSpec, dest: str, flags: Catalogue) -> Problem:
-    near = [spelling.lstrip("-") for spelling in flags.near(dest)]
-    way_out = f"did you mean {' or '.join(near)}?" if near else flags.advice(f"--{dest}")
+    advice = flags.advice(f"--{dest}")
+    if advice.startswith("did you mean"):
+        advice = advice.replace(" --", " ")  # keys have no dashes in front
     return Problem(
         subject=place(spec, dest),
         value=None,
         origin="pipeline",
         reason="is not an argument of vLLM",
-        way_out=way_out,
+        way_out=advice,
     )
 
 

@@ -1,156 +1,205 @@
-"""Settings: precedence, origins, bounds, and agreement with the help page."""
+"""Settings: precedence, origins, and agreement with the catalogue of flags."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
-from omni_cli.serve.defaults import BOUNDS, DEFAULTS, limits
-from omni_cli.serve.problems import Problem, flag_name, variable_name
+from omni_cli.flags.catalogue import catalogue
+from omni_cli.flags.flag import Flag
+from omni_cli.flags.parser import parse
+from omni_cli.serve.layer import LINE_ONLY, Layer
+from omni_cli.serve.problems import Problem
 from omni_cli.serve.settings import (
     EngineSettings,
     HttpSettings,
+    LogLevel,
     RuntimeSettings,
+    SecuritySettings,
     ServeSettings,
+    StartMethod,
     read_settings,
 )
+from omni_cli.serve.sources import read_sources
 
-FIELDS = [*HttpSettings.model_fields, *RuntimeSettings.model_fields, *EngineSettings.model_fields]
+SECTIONS = (HttpSettings, SecuritySettings, RuntimeSettings, EngineSettings)
+FLAGS = catalogue()
+# They say what the command does; `model` is another name of TARGET.
+NO_FIELDS = {*LINE_ONLY, "model"}
 
 
-def good(**given: object) -> ServeSettings:
-    settings, problems = read_settings(given)
+def read(*words: str, env: dict[str, str] | None = None) -> tuple[ServeSettings, list[Problem]]:
+    return read_settings(read_sources(parse(words, FLAGS), FLAGS, env or {}), FLAGS)
+
+
+def good(*words: str, env: dict[str, str] | None = None) -> ServeSettings:
+    settings, problems = read(*words, env=env)
     assert problems == []
     return settings
 
 
-def lines(**given: object) -> list[str]:
-    return [str(problem) for problem in read_settings(given)[1]]
+def lines(*words: str, env: dict[str, str] | None = None) -> list[str]:
+    return [str(problem) for problem in read(*words, env=env)[1]]
 
 
-def test_defaults_agree_with_the_constants_that_help_shows() -> None:
-    settings = good()
-    values = dict(settings.http) | dict(settings.runtime) | dict(settings.engine)
-    assert {name: value for name, value in values.items() if value is not None} == DEFAULTS
-    assert settings.origins == {}
+def plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
-def test_field_names_are_distinct_and_spell_distinct_flags() -> None:
-    assert len(FIELDS) == len({flag_name(field) for field in FIELDS})
-    assert len(FIELDS) == len({variable_name(field) for field in FIELDS})
+class TestCatalogue:
+    def test_each_flag_of_the_run_has_one_field_and_each_field_a_flag(self) -> None:
+        fields = [name for section in SECTIONS for name in section.model_fields if name != "args"]
+        flags = [flag.dest for flag in FLAGS if flag.scope == "run" and flag.dest not in NO_FIELDS]
+        assert sorted(fields) == sorted(flags)
+
+    @pytest.mark.parametrize("section", SECTIONS)
+    def test_defaults_are_those_of_the_catalogue(self, section: type) -> None:
+        settings = section(layers=())
+        for name, value in settings:
+            if name == "args":
+                continue
+            default = FLAGS.by_dest[name].default
+            assert plain(value) == ([] if default is None and value == () else default), name
+
+    @pytest.mark.parametrize(
+        ("kind", "dest"), [(StartMethod, "start_method"), (LogLevel, "log_level")]
+    )
+    def test_choices_are_those_of_the_catalogue(self, kind: object, dest: str) -> None:
+        assert get_args(kind) == FLAGS.by_dest[dest].choices
 
 
-def test_flag_wins_over_environment_and_environment_over_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OMNI_PORT", "8001")
-    monkeypatch.setenv("OMNI_HOST", "::1")
-    settings = good(port=8002)
-    assert (settings.http.port, settings.http.host) == (8002, "::1")
-    assert settings.origins == {"port": "flag", "host": "environment"}
-    assert (settings.subject("port"), settings.subject("host")) == ("--port", "OMNI_HOST")
-    assert (settings.origin("seed"), settings.subject("seed")) == ("default", "--seed")
+class TestPrecedence:
+    def test_flag_wins_over_environment_over_file_over_default(self) -> None:
+        Path("omni.yaml").write_text("port: 1\nhost: ::1\nseed: 3\napi-server-count: 2\n")
+        settings = good(
+            "--port", "3", "--config", "omni.yaml", env={"OMNI_PORT": "2", "OMNI_HOST": "::"}
+        )
+        assert (settings.http.port, settings.http.host) == (3, "::")
+        assert (settings.runtime.api_server_count, settings.value("seed")) == (2, 3)
+        origins = {
+            dest: settings.origin(dest)
+            for dest in ("port", "host", "seed", "api_server_count", "verbose", "dtype")
+        }
+        assert origins == {
+            "port": "flag",
+            "host": "environment",
+            "seed": "file",
+            "api_server_count": "file",
+            "verbose": "default",
+            "dtype": "default",
+        }
+
+    def test_subject_is_what_the_user_wrote(self) -> None:
+        Path("omni.yaml").write_text("max_num_seqs: 4\n")
+        settings = good("-tp", "2", "--config=omni.yaml", env={"OMNI_PORT": "2"})
+        assert settings.subject("tensor_parallel_size") == "-tp"
+        assert settings.subject("port") == "OMNI_PORT"
+        assert settings.subject("max_num_seqs") == "max_num_seqs in omni.yaml"
+        assert settings.subject("ready_timeout_s") == "--ready-timeout"
+        assert settings.subject("target") == "TARGET"
+
+    def test_object_of_a_flag_replaces_the_one_of_the_file(self) -> None:
+        Path("omni.yaml").write_text("compilation-config: {mode: 3, cache_dir: x}\n")
+        words = ("--config", "omni.yaml")
+        assert good(*words).value("compilation_config") == {"mode": 3, "cache_dir": "x"}
+        settings = good(*words, "--compilation-config.mode", "1")
+        assert settings.value("compilation_config") == {"mode": 1}
+
+    def test_switch_off_wins_over_a_file_that_switches_on(self) -> None:
+        Path("omni.yaml").write_text("enforce-eager: true\nquiet: true\n")
+        settings = good("--config", "omni.yaml", "--no-enforce-eager", "--no-quiet")
+        assert (settings.value("enforce_eager"), settings.runtime.quiet) == (False, False)
+        assert (settings.origin("enforce_eager"), settings.origin("quiet")) == ("flag", "flag")
+
+    def test_none_of_a_flag_hides_what_weaker_layers_give(self) -> None:
+        settings = good(
+            "--ssl-keyfile", "None", "--max-log-len", "None",
+            env={"OMNI_SSL_KEYFILE": "/k", "OMNI_MAX_LOG_LEN": "3"},
+        )  # fmt: skip
+        assert (settings.security.ssl_keyfile, settings.value("max_log_len")) == (None, None)
+
+    def test_nothing_is_given_by_nobody(self) -> None:
+        settings = good()
+        assert settings.engine_given() == {}
+        assert not settings.given("port")
+        assert settings.value("port") == 8000
+        assert settings.value("max_logprobs") == FLAGS.by_dest["max_logprobs"].default == 20
 
 
-def test_empty_variable_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNI_PORT", "")
-    assert good().http.port == 8000
+class TestEngine:
+    def test_arguments_and_fields_of_a_stage_are_given_by_destination(self) -> None:
+        settings = good(
+            "--served-model-name", "a", "b", "--threads", "2", "--max-model-len", "4k",
+            "--no-enable-prefix-caching", "--distributed-executor-backend", "mp",
+        )  # fmt: skip
+        assert settings.engine_given() == {
+            "served_model_name": ("a", "b"),
+            "threads": 2,
+            "distributed_executor_backend": "mp",
+            "max_model_len": 4000,
+            "enable_prefix_caching": False,
+        }
+
+    def test_flag_that_changes_nothing_is_no_argument(self) -> None:
+        settings = good("--enable-ssl-refresh")
+        assert settings.engine_given() == {}
+        assert settings.value("enable_ssl_refresh") is True
+        assert settings.given("enable_ssl_refresh")
+
+    @pytest.mark.parametrize("flag", [f for f in FLAGS if f.scope == "stage"], ids=lambda f: f.dest)
+    def test_every_argument_of_vllm_reaches_the_stages(self, flag: Flag) -> None:
+        value = {"switch": True, "object": {}, "json": [], "text": "x"}.get(flag.kind, 1)
+        layer = _layer(flag.dest, value)
+        settings, problems = read_settings([layer], FLAGS)
+        assert problems == []
+        assert settings.engine_given() == {flag.dest: value}
 
 
-def test_flag_not_given_is_not_a_value() -> None:
-    assert good(port=None, served_model_name=[]).origins == {}
+class TestProblems:
+    def test_every_bad_value_is_reported_and_replaced_by_its_default(self) -> None:
+        Path("omni.yaml").write_text("seed: many\n")
+        settings, problems = read(
+            "--api-server-count", "0", "--host", "::1", "--config", "omni.yaml",
+            env={"OMNI_PORT": "99999"},
+        )  # fmt: skip
+        assert [str(problem) for problem in problems] == [
+            "--api-server-count 0: must be a whole number from 1 to 64",
+            "OMNI_PORT 99999: must be a whole number from 0 to 65535",
+            "omni.yaml:1: seed many: must be a whole number from 0 to 4294967295",
+        ]
+        assert [problem.origin for problem in problems] == ["flag", "environment", "file"]
+        assert (settings.http.port, settings.http.host) == (8000, "::1")
+        assert settings.value("seed") == FLAGS.by_dest["seed"].default
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ("--port abc", "--port abc: must be a whole number from 0 to 65535"),
+            ("--port 1.5", "--port 1.5: must be a whole number from 0 to 65535"),
+            ("--host=", "--host '': must not be empty"),
+            ("--start-method frok", "--start-method frok: must be auto, fork or spawn"),
+            ("--ready-timeout nan", "--ready-timeout nan: must be a number from 1 to 86400"),
+            ("--ready-timeout soon", "--ready-timeout soon: must be a number from 1 to 86400"),
+        ],
+    )
+    def test_value_of_a_wrong_type_is_told_in_our_words(self, words: str, line: str) -> None:
+        assert lines(*words.split()) == [line]
+
+    def test_value_that_only_the_types_refuse_is_a_problem_too(self) -> None:
+        settings, problems = read_settings([_layer("start_method", "x")], FLAGS)
+        assert [str(problem) for problem in problems] == [
+            "--start-method x: must be auto, fork or spawn"
+        ]
+        assert settings.runtime.start_method == "auto"
+
+    def test_settings_are_frozen(self) -> None:
+        with pytest.raises(ValueError, match="frozen"):
+            good().http.port = 1
 
 
-@pytest.mark.parametrize(
-    ("variable", "text", "field", "value"),
-    [
-        ("OMNI_SERVED_MODEL_NAME", "a, b,a", "served_model_name", ("a", "b")),
-        ("OMNI_KV_CACHE_MEMORY_BYTES", "256M", "kv_cache_memory_bytes", 2**28),
-        ("OMNI_MAX_MODEL_LEN", "4k", "max_model_len", 4000),
-        ("OMNI_MAX_MODEL_LEN", "auto", "max_model_len", "auto"),
-        ("OMNI_MAX_MODEL_LEN", "-1", "max_model_len", "auto"),
-        ("OMNI_ENFORCE_EAGER", "false", "enforce_eager", False),
-        ("OMNI_TENSOR_PARALLEL_SIZE", "2", "tensor_parallel_size", 2),
-        ("OMNI_DTYPE", "float32", "dtype", "float32"),
-    ],
-)
-def test_variable_is_read(
-    monkeypatch: pytest.MonkeyPatch, variable: str, text: str, field: str, value: object
-) -> None:
-    monkeypatch.setenv(variable, text)
-    assert good().engine_given() == {field: value}
+def _layer(dest: str, value: object) -> Layer:
+    from omni_cli.flags.parsed import Given
 
-
-def test_timeouts_are_spelt_without_their_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNI_READY_TIMEOUT", "30")
-    assert good().runtime.ready_timeout_s == 30.0
-    assert lines(stop_timeout_s=-1) == ["--stop-timeout -1: must be 0 to 3600"]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        (field, edge + step)
-        for field in BOUNDS
-        for edge, step in zip(BOUNDS[field], (-1, 1), strict=True)
-    ],
-)
-def test_number_outside_its_bounds_is_refused(field: str, value: float) -> None:
-    extra = ", or auto" if field == "max_model_len" else ""
-    assert lines(**{field: value}) == [
-        f"{flag_name(field)} {value}: must be {limits(field)}{extra}"
-    ]
-
-
-@pytest.mark.parametrize("field", BOUNDS)
-def test_number_at_its_bounds_is_accepted(field: str) -> None:
-    for edge in BOUNDS[field]:
-        good(**{field: edge})
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "line"),
-    [
-        ("host", "", "--host '': must not be empty"),
-        ("host", "x" * 5000, f"--host {'x' * 5000}: is longer than 4096 characters"),
-        ("start_method", "frok", "--start-method frok: must be auto, fork or spawn"),
-        ("port", "http", "--port http: must be a whole number from 0 to 65535"),
-        ("port", 1.5, "--port 1.5: must be a whole number from 0 to 65535"),
-        ("ready_timeout_s", float("nan"), "--ready-timeout nan: must be 1 to 86400"),
-        ("ready_timeout_s", "soon", "--ready-timeout soon: must be a number from 1 to 86400"),
-        ("max_model_len", "long", "--max-model-len long: must be a whole number, "
-         "optionally with a suffix such as 256M or 1G"),
-        ("kv_cache_memory_bytes", "1.5G",
-         "--kv-cache-memory-bytes 1.5G: decimals need a lower-case suffix (g, powers of 1000)"),
-        ("served_model_name", ["a", " "],
-         "--served-model-name a,  : must be 1 to 32 names, none of them empty"),
-        ("quiet", "perhaps", "--quiet perhaps: must be true or false"),
-    ],
-)  # fmt: skip
-def test_value_is_refused(field: str, value: object, line: str) -> None:
-    assert lines(**{field: value}) == [line]
-
-
-def test_every_bad_value_is_reported_and_replaced_by_its_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OMNI_PORT", "99999")
-    monkeypatch.setenv("OMNI_SEED", "x")
-    settings, problems = read_settings({"api_server_count": 0, "host": "::1"})
-    assert problems == [
-        Problem(
-            subject="OMNI_PORT", value="99999", origin="environment", reason="must be 0 to 65535"
-        ),
-        Problem(subject="--api-server-count", value=0, origin="flag", reason="must be 1 to 64"),
-        Problem(
-            subject="OMNI_SEED",
-            value="x",
-            origin="environment",
-            reason="must be a whole number from 0 to 4294967295",
-        ),
-    ]
-    assert (settings.http.port, settings.http.host, settings.engine.seed) == (8000, "::1", None)
-
-
-def test_settings_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        good().http.port = 1
+    return Layer(origin="flag", given={dest: Given(value, FLAGS.by_dest[dest].name)})

@@ -1,0 +1,97 @@
+"""What frontends are told about HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from omni_cli.serve.http_plan import allowed_hosts, http_plan, is_loopback
+from server.settings import Cors, HttpPlan, Tls
+from tests.omni_cli.serve.wishes import wanted
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def plan(bound: str = "127.0.0.1", **given: object) -> HttpPlan:
+    found, problems = http_plan(wanted(**given)[0], bound)
+    assert problems == []
+    return found
+
+
+def test_defaults_are_those_of_the_frontends() -> None:
+    assert plan() == HttpPlan(allowed_hosts=LOOPBACK)
+    assert plan("0.0.0.0") == HttpPlan()
+
+
+def test_settings_reach_the_plan() -> None:
+    found = plan(
+        ssl_certfile="/c", ssl_keyfile="/k", ssl_ca_certs="/a", ssl_cert_reqs=2, ssl_ciphers="X",
+        allowed_origins=["https://a"], allowed_methods=["GET"], allowed_headers=["x"],
+        allow_credentials=True, root_path="/llm", disable_fastapi_docs=True,
+        max_body_bytes="1M", h11_max_incomplete_event_size=2048, h11_max_header_count=9,
+        allowed_hosts=["A.example", "::1"],
+    )  # fmt: skip
+    assert found == HttpPlan(
+        allowed_hosts=("a.example", "[::1]"),
+        tls=Tls(certfile="/c", keyfile="/k", ca_certs="/a", cert_reqs=2, ciphers="X"),
+        cors=Cors(origins=("https://a",), methods=("GET",), headers=("x",), credentials=True),
+        root_path="/llm",
+        docs=False,
+        max_body_bytes=2**20,
+        max_head_bytes=2048,
+        max_header_count=9,
+    )
+    assert msgspec.json.decode(msgspec.json.encode(found), type=HttpPlan) == found
+
+
+def test_keys_of_flags_and_files_are_added_up() -> None:
+    Path("a").write_text("one\ntwo\n")
+    Path("b").write_text("three\n")
+    sealed = hashlib.sha256(b"one").hexdigest()
+    found = plan(api_key=[sealed], api_key_file=["a", "b"])
+    hashes = [hashlib.sha256(key).hexdigest() for key in (b"one", b"two", b"three")]
+    assert found.key_hashes == tuple(hashes)
+
+
+def test_every_bad_file_of_keys_is_told() -> None:
+    Path("empty").write_text("")
+    settings, _ = wanted(api_key_file=["empty", "missing"])
+    _, problems = http_plan(settings, "127.0.0.1")
+    assert [str(problem) for problem in problems] == [
+        "--api-key-file empty: holds no key",
+        "--api-key-file missing: cannot be read (No such file or directory)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "bound", "names"),
+    [
+        (None, "127.0.0.1", "127.0.0.1", LOOPBACK),
+        (None, "::1", "::1", LOOPBACK),
+        (None, "[::1]", "::1", LOOPBACK),
+        (None, "localhost", "127.0.0.1", LOOPBACK),
+        (None, "My-Machine", "127.0.1.1", (*LOOPBACK, "my-machine", "127.0.1.1")),
+        (None, "0.0.0.0", "0.0.0.0", ()),
+        (None, "::", "::", ()),
+        (None, "192.168.1.2", "192.168.1.2", ()),
+        (("*",), "127.0.0.1", "127.0.0.1", ()),
+        (("a.example", "*.B.example", "a.example"), "::", "::", ("a.example", "*.b.example")),
+        ((), "127.0.0.1", "127.0.0.1", ()),
+    ],
+)
+def test_allowed_hosts(
+    given: tuple[str, ...] | None, host: str, bound: str, names: tuple[str, ...]
+) -> None:
+    assert allowed_hosts(given, host, bound) == names
+
+
+@pytest.mark.parametrize(
+    ("address", "answer"),
+    [("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("10.0.0.1", False), ("::", False),
+     ("fe80::1%eth0", False), ("localhost", False), ("", False)],
+)  # fmt: skip
+def test_loopback(address: str, answer: bool) -> None:
+    assert is_loopback(address) is answer
