@@ -186,7 +186,7 @@ def _planned(
     settings, stages = wanted.settings, wanted.stages
     terminal = Terminal(_verbosity(settings))
     store = ModelStore(cache_root(os.environ))
-    facts = collect_facts(stages, store, os.environ, error)
+    facts = collect_facts(stages, store, os.environ, error, settings)
     problems = [*wanted.problems, *faults]
     problems += _new(problems, validate(settings, stages, facts))
     if problems:
@@ -214,7 +214,7 @@ def _show(parsed: Parsed, flags: Catalogue) -> int:
 
     settings, stages = wanted.settings, wanted.stages
     terminal = Terminal(_verbosity(settings))
-    facts = collect_facts(stages, ModelStore(cache_root(os.environ)), os.environ)
+    facts = collect_facts(stages, ModelStore(cache_root(os.environ)), os.environ, settings=settings)
     http, faults = http_plan(settings, _address(settings))
     problems = wanted.problems + faults
     problems += _new(problems, validate(settings, stages, facts))

@@ -16,7 +16,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def plan(bound: str = "127.0.0.1", **given: object) -> HttpPlan:
-    found, problems = http_plan(wanted(**given)[0], bound)
+    found, problems = http_plan(wanted(None, **given)[0], bound)
     assert problems == []
     return found
 

@@ -9,6 +9,7 @@ import pytest
 
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.flags.flag import Flag
+from omni_cli.flags.parsed import Given
 from omni_cli.flags.parser import parse
 from omni_cli.serve.layer import LINE_ONLY, Layer
 from omni_cli.serve.problems import Problem
@@ -200,6 +201,4 @@ class TestProblems:
 
 
 def _layer(dest: str, value: object) -> Layer:
-    from omni_cli.flags.parsed import Given
-
     return Layer(origin="flag", given={dest: Given(value, FLAGS.by_dest[dest].name)})
