@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from engine_bridge.errors import UsageError
-from omni_cli.batch.flags import DEFAULT_TIMEOUT_S, OWN_DESTS, SERVER_DESTS
+from omni_cli.batch.flags import DEFAULT_TIMEOUT_S, OWN_DESTS, SERVER_DESTS, is_http_only
 from omni_cli.batch.wish import DEFAULT_MAX_RETRIES, STDIO, BatchWish, Existing
 from omni_cli.client.target import Target
+from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.parsed import Given, Parsed
 from omni_cli.serve.problems import Problem
 
@@ -37,15 +38,22 @@ class Asked:
     stages: Parsed
 
 
-def read_asked(parsed: Parsed, environ: Mapping[str, str]) -> tuple[Asked | None, list[Problem]]:
+def read_asked(
+    parsed: Parsed, flags: Catalogue, environ: Mapping[str, str]
+) -> tuple[Asked | None, list[Problem]]:
     """Take a command line apart.
+
+    Args:
+        parsed: The command line.
+        flags: Its catalogue, ``batch_catalogue()``.
+        environ: Where ``OMNI_URL`` and ``OMNI_API_KEY`` are looked up.
 
     Returns:
         What is asked for, and nothing; or None and everything that is wrong.
     """
     given = dict(parsed.given)
     own = {dest: given.pop(dest) for dest in list(given) if dest in OWN_DESTS}
-    problems = list(parsed.problems)
+    problems = [*parsed.problems, *_for_sockets(given, flags)]
     asks_engines = (
         parsed.target is not None or parsed.config is not None or not (given.keys() <= _TALK)
     )
@@ -129,6 +137,17 @@ def _contradictions(
         reason = "writes to stdout, where the results go"
         problems.append(_problem("--json", reason, "give -o a file"))
     return problems
+
+
+def _for_sockets(given: Mapping[str, Given], flags: Catalogue) -> list[Problem]:
+    """What only a server that listens has use for. In variables and settings files, which a server
+    may share, it is left alone."""
+    refused = [
+        (each.spelling, flags.by_dest[dest])
+        for dest, each in given.items()
+        if is_http_only(flags.by_dest[dest])
+    ]
+    return [_problem(spelled, flag.reason, flag.way_out) for spelled, flag in refused]
 
 
 def _missing(wish: BatchWish) -> list[Problem]:

@@ -19,7 +19,7 @@ from omni_cli.batch.targets import Targets, refuse_early
 from omni_cli.batch.wish import STDIO, BatchWish
 from omni_cli.client.connection import Connection
 from omni_cli.client.target import Target
-from omni_cli.flags.catalogue import catalogue
+from omni_cli.flags.catalogue import Catalogue, catalogue
 from omni_cli.flags.parsed import Parsed
 from omni_cli.terminal import Terminal
 from server.batch.check import Report, check
@@ -37,11 +37,12 @@ USAGE = 2
 INTERRUPTED = 130
 
 
-def run_batch(parsed: Parsed) -> int:
+def run_batch(parsed: Parsed, flags: Catalogue) -> int:
     """Check and run a batch.
 
     Args:
-        parsed: The command line, by ``batch_catalogue``; it does not ask for help.
+        parsed: The command line; it does not ask for help.
+        flags: Its catalogue, ``batch_catalogue()``.
 
     Returns:
         The exit code: 1 if a line failed, or has no result.
@@ -54,7 +55,7 @@ def run_batch(parsed: Parsed) -> int:
         ChildDied: An engine died.
         BrokenPipeError: The reader of the output left.
     """
-    asked, problems = read_asked(parsed, os.environ)
+    asked, problems = read_asked(parsed, flags, os.environ)
     if asked is None:
         terminal = Terminal()
         for problem in problems:

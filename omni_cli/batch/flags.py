@@ -10,7 +10,7 @@ from omni_cli.flags.flag import Flag
 from omni_cli.flags.own import CROSS_ORIGIN, LISTENING, OUTPUT, SECURITY, SETTINGS
 from server.batch.run import MAX_CONCURRENCY
 
-__all__ = ["OWN_DESTS", "SERVER_DESTS", "batch_catalogue"]
+__all__ = ["OWN_DESTS", "SERVER_DESTS", "batch_catalogue", "is_http_only"]
 
 BATCH = "Batch"
 SERVER = "Server"
@@ -144,13 +144,13 @@ def batch_catalogue() -> Catalogue:
     )
 
 
-def _is_http_only(flag: Flag) -> bool:
+def is_http_only(flag: Flag) -> bool:
     """Whether a flag of ``omni serve`` is about its socket and what is said on it."""
     return flag.group in _HTTP_GROUPS or flag.dest in _HTTP_DESTS
 
 
 def _adapted(flag: Flag) -> Flag:
-    if _is_http_only(flag):
+    if is_http_only(flag):
         # Whatever the value, so no default is let through.
         way_out = "leave it out"
         return replace(

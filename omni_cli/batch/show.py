@@ -49,7 +49,7 @@ class BatchShow:
         self._failed_before = failed
         self._clock = clock
         self._tally = Tally()
-        self._next_line_at = clock() + LINE_EVERY_S
+        self._next_line_at: float | None = None
         self._bar: Progress | None = None
         if bar and terminal.err.moves and terminal.verbosity >= 0:
             self._bar = _make_bar()
@@ -89,6 +89,8 @@ class BatchShow:
             self._bar.start()  # with the first count: until then the engines load
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=self.done, rest=self._rest())
+        elif self._next_line_at is None:
+            self._next_line_at = self._clock() + LINE_EVERY_S
         elif self._clock() >= self._next_line_at:
             self._next_line_at = self._clock() + LINE_EVERY_S
             left = self._left_s()

@@ -28,10 +28,11 @@ def run_batch(ctx: typer.Context) -> None:
     from omni_cli.batch.flags import batch_catalogue
     from omni_cli.flags.parser import parse
 
-    parsed = parse(ctx.args, batch_catalogue())
+    flags = batch_catalogue()
+    parsed = parse(ctx.args, flags)
     if parsed.help is not None:
         typer.echo(ctx.get_help())
         return
     from omni_cli.batch.entry import run_batch as run
 
-    raise typer.Exit(run(parsed))
+    raise typer.Exit(run(parsed, flags))
