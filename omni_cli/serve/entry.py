@@ -1,38 +1,24 @@
-"""Setup of a run, in order: sources, settings, pipeline, socket, facts, validation, models, plan;
-then the composition root.
-
-Everything that the user can correct is found here, before any heavy import, and reported in one go.
+"""The way into a run: the sources are read here, and nothing is imported for a line that cannot be
+read; ``setup`` does the rest, and the composition root what follows.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine_bridge.errors import UsageError
-from engine_bridge.models.store import ModelStore, cache_root
-from engine_bridge.pipelines import Pipeline, read_pipeline
-from engine_bridge.plan import RuntimePlan
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.parsed import Parsed
-from omni_cli.serve.facts import collect_facts
-from omni_cli.serve.fetch import Stopped, fetch_missing
-from omni_cli.serve.layer import TARGET
-from omni_cli.serve.listen import bind_listener, resolve
-from omni_cli.serve.plan import build_plan
-from omni_cli.serve.problems import Problem
+from omni_cli.serve.layer import Layer
+from omni_cli.serve.problems import show_problems
 from omni_cli.serve.sources import read_sources
-from omni_cli.serve.stage_args import read_stage_args
-from omni_cli.serve.stages import StageWish, is_pipeline_file, stage_wishes
-from omni_cli.serve.validate import validate
 from omni_cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from engine_bridge.plan import RuntimePlan
     from omni_cli.serve.settings import ServeSettings
     from server.settings import HttpPlan
 
@@ -83,19 +69,6 @@ class Prepared:
     listener: socket.socket
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What all sources together ask for, whether or not it can be run.
-
-    Attributes:
-        problems: What is wrong with it so far, before machine and models were looked at.
-    """
-
-    settings: ServeSettings
-    stages: tuple[StageWish, ...]
-    problems: list[Problem]
-
-
 def serve(parsed: Parsed, flags: Catalogue) -> int:
     """Serve until interrupted, or show the settings if that is what the command line asks for.
 
@@ -111,6 +84,8 @@ def serve(parsed: Parsed, flags: Catalogue) -> int:
     """
     if parsed.print_config:
         return _show(parsed, flags)
+    from omni_cli.serve.fetch import Stopped  # noqa: PLC0415 - late, as the setup is
+
     try:
         prepared = prepare(parsed, flags)
     except Stopped:
@@ -138,22 +113,12 @@ def prepare(parsed: Parsed, flags: Catalogue) -> Prepared | None:
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
     """
-    wanted = _wanted(parsed, flags)
-    if wanted is None:
+    layers = _layers(parsed, flags)
+    if layers is None:
         return None
-    from omni_cli.serve.http_plan import http_plan  # noqa: PLC0415 - late, as the settings are
+    from omni_cli.serve import setup  # noqa: PLC0415 - late: 0.2 s
 
-    with ExitStack() as until_sure:
-        listener, error = _bound(wanted.settings, wanted.problems)
-        if listener is not None:
-            until_sure.enter_context(listener)
-        bound = listener.getsockname()[0] if listener else ""
-        http, faults = http_plan(wanted.settings, bound)
-        ready = _planned(wanted, faults, error, listener, http)
-        if ready is None or listener is None:
-            return None
-        until_sure.pop_all()
-        return Prepared(ready=ready, http=http, listener=listener)
+    return setup.prepare(layers, flags)
 
 
 def prepare_stages(parsed: Parsed, flags: Catalogue, *, fetch: bool = True) -> Ready | None:
@@ -169,143 +134,32 @@ def prepare_stages(parsed: Parsed, flags: Catalogue, *, fetch: bool = True) -> R
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
     """
-    wanted = _wanted(parsed, flags)
-    return None if wanted is None else _planned(wanted, [], None, None, None, fetch=fetch)
-
-
-def _planned(
-    wanted: _Wanted,
-    faults: Sequence[Problem],
-    error: UsageError | None,
-    listener: socket.socket | None,
-    http: HttpPlan | None,
-    *,
-    fetch: bool = True,
-) -> Ready | None:
-    """Collect facts, validate, fetch and plan; None if there are problems, which are then shown."""
-    settings, stages = wanted.settings, wanted.stages
-    terminal = Terminal(_verbosity(settings))
-    store = ModelStore(cache_root(os.environ))
-    facts = collect_facts(stages, store, os.environ, error, settings)
-    problems = [*wanted.problems, *faults]
-    problems += _new(problems, validate(settings, stages, facts))
-    if problems:
-        _refuse(problems, terminal)
+    layers = _layers(parsed, flags)
+    if layers is None:
         return None
-    if fetch:
-        facts = replace(facts, models=fetch_missing(facts.models, store, terminal, listener, http))
-    return Ready(
-        settings=settings,
-        plan=build_plan(settings, stages, facts),
-        terminal=terminal,
-        on_cpu=facts.platform == "cpu",
-        log_folder=store.root / "logs",
-    )
+    from omni_cli.serve import setup  # noqa: PLC0415 - late: 0.2 s
+
+    return setup.prepare_stages(layers, flags, fetch=fetch)
 
 
 def _show(parsed: Parsed, flags: Catalogue) -> int:
-    """Print the settings; nothing is bound, fetched or started. What keeps them from being served
-    is told as well, and is the exit code."""
-    wanted = _wanted(parsed, flags)
-    if wanted is None:
+    layers = _layers(parsed, flags)
+    if layers is None:
         return USAGE
-    from omni_cli.serve.http_plan import http_plan  # noqa: PLC0415 - late, as the settings are
-    from omni_cli.serve.print_config import as_json, as_yaml  # noqa: PLC0415
+    from omni_cli.serve import setup  # noqa: PLC0415 - late: 0.2 s
 
-    settings, stages = wanted.settings, wanted.stages
-    terminal = Terminal(_verbosity(settings))
-    facts = collect_facts(stages, ModelStore(cache_root(os.environ)), os.environ, settings=settings)
-    http, faults = http_plan(settings, _address(settings))
-    problems = wanted.problems + faults
-    problems += _new(problems, validate(settings, stages, facts))
-    plan = None if problems else build_plan(settings, stages, facts)
-    show = as_json if parsed.json else as_yaml
-    terminal.out.write(show(settings, http, plan, stages, facts))
-    if problems:
-        _refuse(problems, terminal)
-        return USAGE
-    return DONE
+    return DONE if setup.show(layers, flags, json=parsed.json) else USAGE
 
 
-def _wanted(parsed: Parsed, flags: Catalogue) -> _Wanted | None:
-    """Read and merge all sources; None, with every problem shown, if the command line holds a flag
-    that does not exist: what stands around it may mean anything."""
+def _layers(parsed: Parsed, flags: Catalogue) -> tuple[Layer, ...] | None:
+    """Read all sources; None, with every problem shown, if the command line holds a flag that does
+    not exist: what stands around it may mean anything, so it is not checked further."""
     layers = read_sources(parsed, flags, os.environ)
     terminal = Terminal()
     for warning in dict.fromkeys(text for layer in layers for text in layer.warnings):
         terminal.note(f"warning: {warning}")
-    if not _readable(parsed, flags):
-        _refuse([problem for layer in layers for problem in layer.problems], terminal)
-        return None
-    from omni_cli.serve.settings import read_settings  # noqa: PLC0415 - late: 0.17 s
-
-    settings, problems = read_settings(layers, flags)
-    pipeline, faults = _pipeline(settings, flags)
-    # A pipeline that cannot be read says nothing about its stages; what can be checked without
-    # them still is.
-    stages = () if pipeline is None and faults else stage_wishes(settings, pipeline)
-    return _Wanted(settings=settings, stages=stages, problems=problems + faults)
-
-
-def _readable(parsed: Parsed, flags: Catalogue) -> bool:
-    """Whether every problem of the command line is one of a known flag's value."""
-    return all(flags.find(problem.subject.partition(".")[0]) for problem in parsed.problems)
-
-
-def _pipeline(settings: ServeSettings, flags: Catalogue) -> tuple[Pipeline | None, list[Problem]]:
-    target = settings.runtime.target
-    if not is_pipeline_file(target):
-        return None, []
-    path = Path(target).expanduser()
-    pipeline, faults = read_pipeline(path)
-    if pipeline is not None:
-        return read_stage_args(pipeline, flags)
-    from omni_cli.serve.sources_file import is_settings_file  # noqa: PLC0415 - it is read already
-
-    if is_settings_file(path, flags):
-        problem = Problem(
-            subject=settings.subject(TARGET),
-            value=target,
-            origin=settings.origin(TARGET),
-            reason="holds settings, not a pipeline",
-            way_out=f"give it as --config {target}",
-        )
-        return None, [problem]
-    return None, [Problem.of(fault, "pipeline") for fault in faults]
-
-
-def _bound(
-    settings: ServeSettings, problems: Sequence[Problem]
-) -> tuple[socket.socket | None, UsageError | None]:
-    host, port = settings.subject("host"), settings.subject("port")
-    if {host, port} & {problem.subject for problem in problems}:
-        return None, None
-    try:
-        return bind_listener(
-            settings.http.host, settings.http.port, host_subject=host, port_subject=port
-        ), None
-    except UsageError as error:
-        return None, error
-
-
-def _address(settings: ServeSettings) -> str:
-    """The address that the host stands for, or the host itself if that is not known."""
-    try:
-        return str(resolve(settings.http.host, settings.subject("host"))[1][0])
-    except UsageError:
-        return settings.http.host
-
-
-def _refuse(problems: Sequence[Problem], terminal: Terminal) -> None:
-    for problem in problems:
-        terminal.error(str(problem))
-
-
-def _new(known: Sequence[Problem], found: Sequence[Problem]) -> list[Problem]:
-    """Problems whose subject is not already at fault: they were computed with a stand-in value."""
-    subjects = {problem.subject for problem in known}
-    return [problem for problem in found if problem.subject not in subjects]
-
-
-def _verbosity(settings: ServeSettings) -> int:
-    return int(settings.runtime.verbose) - int(settings.runtime.quiet)
+    # A problem of a known flag is one of its value; the rest of the line can be relied on.
+    if all(flags.find(problem.subject.partition(".")[0]) for problem in parsed.problems):
+        return layers
+    show_problems([problem for layer in layers for problem in layer.problems], terminal)
+    return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from engine_bridge.errors import ModelError, UsageError
+from omni_cli.terminal import Terminal
 
-__all__ = ["Origin", "Problem"]
+__all__ = ["Origin", "Problem", "show_problems"]
 
 Origin = Literal["flag", "environment", "file", "pipeline", "default"]
 """Who gave a value, the strongest first; ``file`` is the one that ``--config`` names."""
@@ -49,3 +51,9 @@ class Problem:
             reason=error.reason,
             way_out=error.way_out,
         )
+
+
+def show_problems(problems: Iterable[Problem], terminal: Terminal) -> None:
+    """Say all of them, one line each."""
+    for problem in problems:
+        terminal.error(str(problem))
