@@ -81,15 +81,11 @@ def serve(parsed: Parsed, flags: Catalogue) -> int:
 
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
+        SystemExit: If a SIGTERM came while one was fetched; the code is 0.
     """
     if parsed.print_config:
         return _show(parsed, flags)
-    from omni_cli.serve.fetch import Stopped  # noqa: PLC0415 - late, as the setup is
-
-    try:
-        prepared = prepare(parsed, flags)
-    except Stopped:
-        return DONE
+    prepared = prepare(parsed, flags)
     if prepared is None:
         return USAGE
     from omni_cli.serve.root import run  # noqa: PLC0415 - what it imports, a refusal does not pay

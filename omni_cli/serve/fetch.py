@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Stopped", "fetch_missing"]
 
 
-class Stopped(BaseException):
-    """A SIGTERM ended the fetch; nothing half-written is left."""
+class Stopped(SystemExit):
+    """A SIGTERM ended the fetch, which is a good end of the process; nothing half-written is
+    left."""
 
 
 def fetch_missing(
@@ -62,7 +63,7 @@ def fetch_missing(
     try:
         return asyncio.run(_Fetch(models, store, terminal).run(listener, http))
     except asyncio.CancelledError:
-        raise Stopped from None
+        raise Stopped(0) from None
 
 
 class _Fetch:
