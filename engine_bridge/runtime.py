@@ -389,6 +389,7 @@ class StageRuntime:
 
     def _begin_phase(self, name: str) -> None:
         self._phases[name] = Phase(name=name, started_at=time.monotonic())
+        self._on_status(self.status())  # what is waited for has changed
 
     def _end_phase(self, name: str) -> None:
         phase = self._phases[name]
