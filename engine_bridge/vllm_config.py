@@ -65,7 +65,7 @@ def parse(
     """
     parser = make_arg_parser(_Parser())
     actions = {action.dest: action for action in parser._actions if action.option_strings}
-    words = ["--model", model_path, "--served-model-name", *served_names]
+    words = [f"--model={model_path}", "--served-model-name", *served_names]
     for name, value in vllm_args.items():
         dest = name.lstrip("-").replace("-", "_")
         action = actions.get(dest)
@@ -94,6 +94,8 @@ def _words(action: argparse.Action, value: object) -> list[str]:
         if isinstance(action, argparse.BooleanOptionalAction):
             return [flag if value else f"--no-{flag.removeprefix('--')}"]
         return [flag] if value else []
+    if action.nargs == "?" and value is True:
+        return [flag]
     if isinstance(value, dict) or (isinstance(value, list) and action.nargs is None):
         return [f"{flag}={json.dumps(value)}"]
     if isinstance(value, list):

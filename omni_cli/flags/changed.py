@@ -253,6 +253,10 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     },
     # What is the case anyway may be said.
     "data_parallel_size_local": {"default": 1},
-    "optimization_level": {"names": ("--optimization-level", "-O")},
+    "sse_keep_alive_interval": {"low": 0},
+    "optimization_level": {
+        "names": ("--optimization-level", "-O"),
+        "choices": ("0", "1", "2", "3"),
+    },
     "hf_token": {"secret": True, "metavar": "[TOKEN]"},
 }

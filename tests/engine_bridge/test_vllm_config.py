@@ -57,6 +57,10 @@ def test_model_and_names_are_set(config: Any) -> None:
     assert (args.model, args.served_model_name) == ("/models/m", ["m", "other"])
 
 
+def test_a_model_may_look_like_a_flag(config: Any) -> None:
+    assert config.parse("--port", ("m",), {}).model == "--port"
+
+
 @pytest.mark.parametrize(
     ("given", "dest", "value"),
     [
@@ -79,6 +83,8 @@ def test_model_and_names_are_set(config: Any) -> None:
         ({"prefix_cache_retention_interval": None}, "prefix_cache_retention_interval", None),
         ({"dtype": None}, "dtype", "auto"),
         ({"tokenizer": None}, "tokenizer", None),
+        ({"hf_token": True}, "hf_token", True),
+        ({"hf_token": "abc"}, "hf_token", "abc"),
         ({"ignore_patterns": ["-a"]}, "ignore_patterns", ["-a"]),
         ({"ignore_patterns": ["a", "b"]}, "ignore_patterns", ["a", "b"]),
     ],
