@@ -1,8 +1,8 @@
 """``omni serve --print-config``: every effective value, and who gave it.
 
-As YAML it is a settings file: what was given, and omni's fixed defaults, are entries; what omni
-works out from the machine, the model or a pipeline file is a comment, since it would be worked out
-again and may come out differently elsewhere. So is every secret.
+As YAML it is a settings file that asks for the same run: what was given is an entry. All else is a
+comment, since it would come out of itself again, and elsewhere perhaps differently; so is every
+secret.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MASK", "as_json", "as_yaml"]
 
 MASK = "***"
+HOSTS = "allowed_hosts"
 _WORKED_OUT = {
     "distributed_executor_backend": "default for this number of workers",
     "kv_cache_memory_bytes": "default for the free memory",
@@ -39,14 +40,14 @@ COMMENT_COLUMN = 44
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One value: ``key`` as in a settings file, ``by`` who gave it in words, ``fixed`` unless omni
-    worked it out."""
+    """One value: ``key`` as in a settings file, ``by`` who gave it in words, ``asked`` if it can be
+    asked for in a settings file and was."""
 
     key: str
     value: object
     origin: Origin
     by: str
-    fixed: bool = True
+    asked: bool = False
 
 
 def as_json(
@@ -66,6 +67,8 @@ def as_json(
         facts: What the plan was made with.
     """
     entries = [_target(settings), *(_setting(settings, flag) for flag in _answered(settings))]
+    if not settings.given(HOSTS):
+        entries.append(_hosts(settings, http))
     document: dict[str, Any] = {"settings": {each.key: _members(each) for each in entries}}
     if plan is not None:
         document["stages"] = [
@@ -86,16 +89,16 @@ def as_yaml(
     stages: Sequence[StageWish],
     facts: Facts,
 ) -> str:
-    """What was given and what omni sets itself, as a settings file; the arguments are those of
-    ``as_json``."""
-    flags = [
-        flag
-        for flag in _answered(settings)
-        if settings.given(flag.dest) or (flag.scope == "run" and _has_default(settings, flag))
-    ]
+    """What was given, and as comments what omni sets itself, as a settings file.
+
+    The arguments are those of ``as_json``.
+    """
     lines = ["# omni serve --print-config", _line(_target(settings))]
-    for flag in flags:
-        lines.append(_line(_setting(settings, flag), hidden=flag.secret))
+    for flag in _answered(settings):
+        if settings.given(flag.dest) or _has_default(settings, flag):
+            lines.append(_line(_setting(settings, flag)))
+    if not settings.given(HOSTS):
+        lines.append(_line(_hosts(settings, http)))
     for stage, wish in zip(plan.stages if plan else (), stages, strict=plan is not None):
         lines += ["", f"# stage {stage.name}, model {stage.model}:"]
         lines += [_line(each) for each in _worked_out(stage, wish, facts) if not _is_given(each)]
@@ -112,7 +115,19 @@ def _answered(settings: ServeSettings) -> Iterator[Flag]:
 
 
 def _has_default(settings: ServeSettings, flag: Flag) -> bool:
-    return settings.value(flag.dest) is not None and not flag.secret
+    """Whether omni itself sets a value that is worth a line."""
+    unset: tuple[object, ...] = (None, "", (), [])
+    return flag.scope == "run" and not flag.secret and settings.value(flag.dest) not in unset
+
+
+def _hosts(settings: ServeSettings, http: HttpPlan) -> _Entry:
+    where = "on this machine alone" if http.allowed_hosts else "for other machines as well"
+    return _Entry(
+        key=_key(settings.flags.by_dest[HOSTS]),
+        value=list(http.allowed_hosts) or ["*"],
+        origin="default",
+        by=f"default for a server {where}",
+    )
 
 
 def _target(settings: ServeSettings) -> _Entry:
@@ -121,6 +136,7 @@ def _target(settings: ServeSettings) -> _Entry:
         value=settings.runtime.target,
         origin=settings.origin(TARGET),
         by=_by(settings, TARGET),
+        asked=settings.given(TARGET),
     )
 
 
@@ -131,7 +147,13 @@ def _setting(settings: ServeSettings, flag: Flag) -> _Entry:
     by = _by(settings, flag.dest)
     if flag.scope == "satisfied" and settings.given(flag.dest):
         by = f"{by}; changes nothing: {flag.reason}"
-    return _Entry(key=_key(flag), value=value, origin=settings.origin(flag.dest), by=by)
+    return _Entry(
+        key=_key(flag),
+        value=value,
+        origin=settings.origin(flag.dest),
+        by=by,
+        asked=settings.given(flag.dest) and not flag.secret,
+    )
 
 
 def _key(flag: Flag) -> str:
@@ -167,7 +189,6 @@ def _worked_out(stage: StagePlan, wish: StageWish, facts: Facts) -> Iterator[_En
             value=MASK if flag and flag.secret and value else value,
             origin=origin,
             by=by,
-            fixed=False,
         )
 
 
@@ -179,9 +200,9 @@ def _members(entry: _Entry) -> dict[str, object]:
     return {"value": entry.value, "origin": entry.origin, "by": entry.by}
 
 
-def _line(entry: _Entry, *, hidden: bool = False) -> str:
+def _line(entry: _Entry) -> str:
     text = f"{entry.key}: {_flow(entry.value)}"
-    if hidden or not entry.fixed:
+    if not entry.asked:
         text = f"# {text}"
     return f"{text:<{COMMENT_COLUMN}}  # {' '.join(entry.by.split())}"
 
