@@ -385,7 +385,6 @@ class StageRuntime:
         """The zygote has imported a group."""
         if group == ENGINE:
             self._end_phase(IMPORT)
-            self._on_status(self.status())
 
     def _begin_phase(self, name: str) -> None:
         self._phases[name] = Phase(name=name, started_at=time.monotonic())
@@ -395,6 +394,7 @@ class StageRuntime:
         phase = self._phases[name]
         if phase.ended_at is None:
             self._phases[name] = msgspec.structs.replace(phase, ended_at=time.monotonic())
+            self._on_status(self.status())
 
     async def _broadcast(self) -> None:
         status = self.status()

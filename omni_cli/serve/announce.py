@@ -117,6 +117,8 @@ class Announcer:
             return
         self._stopping = True
         self._terminal.progress("")
+        if self._terminal.err.moves:
+            self._terminal.err.write("\r\x1b[K")  # over the ^C that the terminal itself has shown
         self._terminal.note("stopping: running requests may finish; Ctrl-C again ends at once")
 
 
