@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -42,16 +44,20 @@ class Server:
     Attributes:
         url: Its address, without a path.
         log: What it has written.
+        headers: What a request needs, such as a key.
+        trust: For a server that speaks TLS.
     """
 
     process: subprocess.Popen[bytes]
     port: int
     log: Path
+    headers: dict[str, str] = field(default_factory=dict)
+    trust: ssl.SSLContext | None = None
     seen: dict[int, psutil.Process] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.trust else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -67,7 +73,11 @@ class Server:
             f"it ended with {self.process.returncode}:\n{self.text()}"
         )
         try:
-            return httpx.get(f"{self.url}/readyz", timeout=5.0).status_code == 200
+            verify = self.trust or True
+            reply = httpx.get(
+                f"{self.url}/readyz", headers=self.headers, verify=verify, timeout=5.0
+            )
+            return reply.status_code == 200
         except httpx.TransportError:
             return False
 
@@ -138,7 +148,12 @@ def start_server(folder: Path, *arguments: str, env: dict[str, str] | None = Non
             start_new_session=True,
         )
     server = Server(process, 0, log)
-    poll_until(lambda: "http://" in server.text() or process.poll() is not None, 60.0, "first line")
-    if "http://" in server.text():
-        server.port = int(server.text().split("http://", 1)[1].split()[0].rsplit(":", 1)[1])
+    poll_until(lambda: _address(server) or process.poll() is not None, 60.0, "first line")
+    server.port = _address(server)
     return server
+
+
+def _address(server: Server) -> int:
+    """The port that it says it is on, or 0."""
+    found = re.search(r"https?://\S+:([0-9]+)\b", server.text())
+    return int(found[1]) if found else 0
