@@ -98,7 +98,8 @@ class Announcer:
             ("API", f"{self._url}/v1{described}"),
         ]
         if self._http.key_hashes:
-            rows.append(("key", "asked for on every route; `omni chat` takes it from OMNI_API_KEY"))
+            how = "asked for on every route but liveness; omni chat takes it from OMNI_API_KEY"
+            rows.append(("key", how))
         rows.append(("stop", "Ctrl-C"))
         if self._terminal.verbosity >= 0:
             self._terminal.err.write("".join(f"  {name:<6} {text}\n" for name, text in rows))

@@ -12,6 +12,7 @@ from engine_bridge.plan import RuntimePlan, StagePlan
 from engine_bridge.status import Phase, RuntimeStatus
 from omni_cli.serve.announce import Announcer
 from omni_cli.terminal import Terminal
+from server.settings import HttpPlan, Tls
 
 PLAN = RuntimePlan(
     stages=(
@@ -32,9 +33,12 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(
-    address: tuple[object, ...] = LOOPBACK, log_level: str | None = None, verbosity: int = 0
+    address: tuple[object, ...] = LOOPBACK,
+    log_level: str | None = None,
+    verbosity: int = 0,
+    http: HttpPlan | None = None,
 ) -> Announcer:
-    return Announcer(Terminal(verbosity), PLAN, address, log_level)
+    return Announcer(Terminal(verbosity), PLAN, address, log_level, http or HttpPlan())
 
 
 def status(*, ready: bool) -> RuntimeStatus:
@@ -97,6 +101,21 @@ def test_address_can_be_typed_again(
 ) -> None:
     made(address).show(status(ready=True))
     assert capsys.readouterr().err == ready_block(url, f" --url {url}")
+
+
+def test_keys_and_certificate_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    http = HttpPlan(key_hashes=("0" * 64,), tls=Tls(certfile="/c", keyfile="/k"), docs=False)
+    made(http=http).show(status(ready=True))
+    url = "https://127.0.0.1:8000"
+    assert capsys.readouterr().err == (
+        f"ready after 12.3 s at {url}\n"
+        "  model  smol, gpt-x\n"
+        "  model  minilm\n"
+        f"  chat   omni chat --url {url}   (in another terminal)\n"
+        f"  API    {url}/v1\n"
+        "  key    asked for on every route but liveness; omni chat takes it from OMNI_API_KEY\n"
+        "  stop   Ctrl-C\n"
+    )
 
 
 def test_lines_before_ready_are_shown_only_if_asked_for(

@@ -1,89 +1,82 @@
-"""Setup as a whole: what is bound, what is shown, what is fetched."""
+"""The way into a run: what is read, what is said, and what a line that cannot be read costs."""
 
 from __future__ import annotations
 
-import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from omni_cli.serve.entry import Prepared, prepare, serve
-from omni_cli.serve.listen import bind_listener
+from omni_cli.flags.catalogue import catalogue
+from omni_cli.flags.parser import parse
+from omni_cli.serve.entry import prepare, prepare_stages, serve
+from tests.omni_cli.conftest import omni_env
 
-CONFIG = '{"architectures": ["LlamaForCausalLM"]}'
+FLAGS = catalogue()
 
 
-@pytest.fixture
-def dummy() -> str:
+@pytest.fixture(autouse=True)
+def dummy() -> None:
     """A model's folder that needs no weights."""
     Path("tiny").mkdir()
-    Path("tiny/config.json").write_text(CONFIG)
-    return "./tiny"
+    Path("tiny/config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
 
 
-def given(target: str, **flags: object) -> dict[str, object]:
-    return {"target": target, "port": 0, "load_format": "dummy", **flags}
-
-
-def prepared(flags: dict[str, object]) -> Prepared:
-    found = prepare(flags)
-    assert found is not None
-    return found
-
-
-def test_good_run_is_planned_and_listens(dummy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNI_CACHE_DIR", "/somewhere")
-    found = prepared(given(dummy, verbose=True))
-    with found.listener as listener:
-        address = listener.getsockname()
-        with socket.create_connection(address, timeout=5):
-            pass
-        assert found.settings.runtime.target == dummy
-        assert [stage.name for stage in found.plan.stages] == ["tiny"]
-        assert found.plan.stages[0].vllm_args["load_format"] == "dummy"
-        assert found.terminal.verbosity == 1
-        assert found.log_folder == Path("/somewhere/logs")
-
-
-def test_pipeline_is_planned(dummy: str) -> None:
-    text = f"stages:\n  - {{name: a, model: {dummy}}}\n  - {{name: b, model: {dummy}}}\n"
-    Path("p.yaml").write_text(text)
-    found = prepared(given("p.yaml"))
-    with found.listener:
-        assert [stage.name for stage in found.plan.stages] == ["a", "b"]
-
-
-def test_refused_run_shows_all_problems_and_binds_nothing(
-    dummy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with bind_listener("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    flags = given(dummy, port=port, pipeline_parallel_size=2, api_server_count=0)
-    assert serve(flags) == 2
+def test_misspelt_flag_ends_the_reading(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("omni.yaml").write_text("prot: 1\n")
+    words = ["./nope", "--prot", "1", "--port", "x", "--config", "omni.yaml"]
+    assert serve(parse(words, FLAGS), FLAGS) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == (
-        "error: --api-server-count 0: must be 1 to 64\n"
-        "error: --pipeline-parallel-size 2: pipeline parallelism is not built yet; leave it at 1\n"
+        "error: --prot: is not a flag of omni serve; did you mean --port?\n"
+        "error: --port x: must be a whole number from 0 to 65535\n"
+        "error: omni.yaml:1: prot: is not a known setting; did you mean port?\n"
     )
-    bind_listener("127.0.0.1", port).close()
 
 
-def test_refused_pipeline_hides_no_problem_of_the_run(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("words", [["--prot", "1"], ["one", "two"], ["--tensor-par", "2"]])
+def test_line_that_cannot_be_read_imports_no_settings(words: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from omni_cli.main import run\n"
+        "code = run(['serve', *sys.argv[1:]])\n"
+        "heavy = {'pydantic', 'yaml', 'asyncio', 'omni_cli.serve.facts'} & {*sys.modules}\n"
+        "sys.exit(f'{code} {heavy}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True, text=True, timeout=60, env=omni_env(),
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "2 set()"
+
+
+def test_misspelt_variable_is_warned_about_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("p.yaml").write_text("stages:\n  - name: a\n")
-    with bind_listener("127.0.0.1", 0) as holder:
-        port = holder.getsockname()[1]
-        assert prepare(given("p.yaml", port=port)) is None
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "error: p.yaml:2: stages[0].model: is missing"
-    assert lines[1].startswith(f"error: --port {port}: is in use by ")
-    assert len(lines) == 2
-
-
-def test_bad_value_is_reported_once(dummy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prepare(given(dummy, host="", threads=0)) is None
+    monkeypatch.setenv("OMNI_PROT", "1")
+    words = ["./tiny", "--load-format=dummy", "--port=0"]
+    found = prepare(parse(words, FLAGS), FLAGS)
+    assert found is not None
+    found.listener.close()
     assert capsys.readouterr().err == (
-        "error: --host '': must not be empty\nerror: --threads 0: must be 1 to 1024\n"
+        "warning: OMNI_PROT is not a setting of omni; did you mean OMNI_PORT?\n"
     )
+
+
+def test_stages_are_planned_without_a_socket(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["./tiny", "--load-format=dummy", "--host", "192.0.2.1", "--verbose"]
+    ready = prepare_stages(parse(words, FLAGS), FLAGS)
+    assert ready is not None
+    assert [stage.name for stage in ready.plan.stages] == ["tiny"]
+    assert (ready.terminal.verbosity, ready.log_level) == (1, "info")
+    assert capsys.readouterr().err == ""
+
+
+def test_bundled_model_is_planned_without_being_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNI_CACHE_DIR", str(Path("cache").absolute()))
+    ready = prepare_stages(parse(["minilm-l6"], FLAGS), FLAGS, fetch=False)
+    assert ready is not None
+    assert ready.plan.stages[0].model == "minilm-l6"
+    assert not Path("cache").exists()
