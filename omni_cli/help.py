@@ -104,7 +104,13 @@ def command_page(command: Any, ctx: typer.Context) -> Page:
     Args:
         command: A TyperCommand or TyperGroup.
         ctx: Its context; ``ctx.command_path`` is how the user spells it.
+
+    A command that reads its words by itself has a ``page`` of its own.
     """
+    own = getattr(command, "page", None)
+    if own is not None:
+        page: Page = own()
+        return page
     groups: dict[str, list[Row]] = {}
     usage = [ctx.command_path]
     subcommands = [(n, command.get_command(ctx, n)) for n in _subcommand_names(command, ctx)]
