@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from urllib.parse import urlsplit
 
 from omni_cli.check.wire import Request
 
@@ -10,8 +11,6 @@ __all__ = ["KEY_VARIABLE", "curl_line"]
 
 # The key itself never stands in a report.
 KEY_VARIABLE = "OMNI_API_KEY"
-# Of a body inside the line; longer ones have a command that writes them
-MAX_BODY_CHARS = 1500
 
 
 def curl_line(base: str, request: Request, *, has_key: bool) -> str:
@@ -21,6 +20,8 @@ def curl_line(base: str, request: Request, *, has_key: bool) -> str:
         base: The server's address without a user, a password and a final slash.
         has_key: Whether the run had a key, which the line then takes from KEY_VARIABLE.
     """
+    if request.head_shell:
+        return f"{request.head_shell} | {_raw(base)}"
     words = ["curl", "-sSiN", "--path-as-is"]
     if request.method != ("POST" if request.body is not None else "GET"):
         words += ["-X", request.method]
@@ -29,15 +30,21 @@ def curl_line(base: str, request: Request, *, has_key: bool) -> str:
     if request.body is not None and "content-type" not in request.headers:
         words += ["-H", shlex.quote("content-type: application/json")]
     for name, value in request.headers.items():
-        if request.header_shell and len(value) > MAX_BODY_CHARS:
-            words += ["-H", "@-"]
-        else:
-            words += ["-H", shlex.quote(f"{name}: {value}")]
+        words += ["-H", shlex.quote(f"{name}: {value}")]
     if request.declared_length is not None:
         words += ["-H", shlex.quote(f"content-length: {request.declared_length}")]
     words += _body(request)
-    feed = request.header_shell or request.body_shell
-    return f"{feed} | {' '.join(words)}" if feed else " ".join(words)
+    line = " ".join(words)
+    return f"{request.body_shell} | {line}" if request.body_shell else line
+
+
+def _raw(base: str) -> str:
+    """What sends its input to the server as it is."""
+    parts = urlsplit(base)
+    where = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    if parts.scheme == "https":
+        return f"openssl s_client -quiet -connect {where}"
+    return f"curl -sSN telnet://{where}"
 
 
 def _key(request: Request, has_key: bool) -> list[str]:

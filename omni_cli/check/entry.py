@@ -120,11 +120,12 @@ def _await(
     end = time.monotonic() + timeout_s
     try:
         while True:
-            answer = session.wire.send(Request("GET", "/v1/models"), end)
+            now = time.monotonic()
+            answer = session.wire.send(Request("GET", "/v1/models"), now + timeout_s)
             if answer.status != 503 or not answer.header("retry-after"):
                 terminal.progress("")
                 return "", answer
-            if time.monotonic() > end:
+            if now > end:
                 return f"is still not ready after {timeout_s:g} s; try again later", answer
             terminal.progress(f"{shown} is not ready yet")
             time.sleep(POLL_S)

@@ -60,7 +60,8 @@ def read_events(body: bytes) -> Events:
     events = []
     name = ""
     data: list[str] = []
-    for line in _LINE_END.split(text.removeprefix("\ufeff")):
+    *lines, rest = _LINE_END.split(text.removeprefix("\ufeff"))
+    for line in [*lines, rest] if rest else lines:
         field, colon, value = line.partition(":")
         value = value.removeprefix(" ")
         if not line:

@@ -47,7 +47,7 @@ class Request:
         key: The key to show: None for the run's own, empty for none.
         declared_length: Sent as content-length instead of the body's own.
         body_shell: A shell command that writes the body, for one too long for a command line.
-        header_shell: The same for a header that is too long.
+        head_shell: A shell command that writes the whole request, for a head that curl refuses.
     """
 
     method: str
@@ -57,7 +57,7 @@ class Request:
     key: str | None = None
     declared_length: int | None = None
     body_shell: str = ""
-    header_shell: str = ""
+    head_shell: str = ""
 
     @property
     def is_anthropic(self) -> bool:

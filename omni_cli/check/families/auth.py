@@ -74,7 +74,7 @@ _HEADERS = (
     {"x-original-url": "/health"},
     {"x-rewrite-url": "/livez"},
     {"x-forwarded-prefix": "/health"},
-    {"authorization": "Bearer "},
+    {"authorization": "Bearer"},
     {"authorization": "Basic Og=="},
     {"x-api-key": ""},
 )
@@ -108,7 +108,7 @@ def _routes(session: Session) -> Iterable[tuple[str, str]]:
     wanted = [("GET", path) for path in _READABLE] + [("POST", path) for path in _HARMLESS]
     listed = dig(session.once("/openapi.json").json, "paths")
     for path in list(listed)[:MAX_ROUTES] if isinstance(listed, dict) else []:
-        if isinstance(path, str) and path.isprintable() and " " not in path:
+        if isinstance(path, str) and path.isascii() and path.isprintable() and " " not in path:
             filled = path.replace("{", "").replace("}", "").replace(":path", "")
             wanted.append(("POST" if filled in _HARMLESS else "GET", filled))
     return [pair for pair in dict.fromkeys(wanted) if pair[1] not in PROBES]

@@ -58,11 +58,12 @@ def _gauge(session: Session) -> float | None:
 def _becomes(session: Session, wanted: bool, timeout_s: float) -> bool:
     """Whether the gauge shows work (or none) within some time."""
     deadline = time.monotonic() + timeout_s
-    while bool(_gauge(session)) is not wanted:
-        if time.monotonic() > min(deadline, session.deadline):
-            return False
+    while time.monotonic() < min(deadline, session.deadline):
+        found = _gauge(session)
+        if found is not None and bool(found) is wanted:
+            return True
         time.sleep(POLL_S)
-    return True
+    return False
 
 
 def _leave(api: Api, stream: bool, session: Session) -> str:
@@ -83,7 +84,7 @@ def _leave(api: Api, stream: bool, session: Session) -> str:
     left = time.monotonic()
     if not _becomes(session, False, GONE_TIMEOUT_S):
         expected = f"no running request {GONE_TIMEOUT_S:g} s after the client left"
-        raise Fault(expected, f"{_gauge(session):g} running", Answer(request))
+        raise Fault(expected, "it runs on", Answer(request))
     return f"left after {left - began:.1f} s, gone {time.monotonic() - left:.1f} s later"
 
 

@@ -122,10 +122,10 @@ def _stream_status(api: Api, session: Session) -> str:
 
 
 def _bounded(api: Api, session: Session) -> str:
-    part = '{"role":5}'
+    part = '{"role": 5}'
     parts = [json.loads(part)] * WRONG_PARTS
     head, tail = json.dumps(session.body(api, **{api.prompt: _CUT})).split(f'"{_CUT}"')
-    middle = f"printf '{part},%.0s' $(seq {WRONG_PARTS - 1})"
+    middle = f"printf '{part}, %.0s' $(seq {WRONG_PARTS - 1})"
     shell = _shell(f"{head}[", middle, f"{part}]{tail}")
     body = session.body(api, **{api.prompt: parts})
     answer = session.whole(session.request(api, body, body_shell=shell))

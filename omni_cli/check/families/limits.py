@@ -12,7 +12,8 @@ from omni_cli.check.wire import Answer, Request
 
 __all__ = ["CHECKS"]
 
-HUGE_HEADER_BYTES = 1024 * 1024
+# Twice the largest bound of common servers
+HUGE_HEADER_BYTES = 2 * 1024 * 1024
 # Announced, not sent
 HUGE_BODY_BYTES = 2**40
 # A refusal needs no work. Less than a check may take, so that a slow one is told from a hang
@@ -20,11 +21,13 @@ REFUSAL_TIMEOUT_S = 10.0
 
 
 def _header(session: Session) -> str:
+    size = HUGE_HEADER_BYTES
+    head = rf"GET /v1/models HTTP/1.1\r\nhost: x\r\nx-filler: %0{size}d\r\n\r\n"
     request = Request(
         "GET",
         "/v1/models",
-        headers={"x-filler": "0" * HUGE_HEADER_BYTES},
-        header_shell=f"printf 'x-filler: %0{HUGE_HEADER_BYTES}d' 0",
+        headers={"x-filler": "0" * size},
+        head_shell=f"printf '{head}' 0",
     )
     return _require_refusal(_impatient(session, request))
 
@@ -54,7 +57,7 @@ CHECKS = (
     Check(
         Family.LIMITS,
         "header",
-        f"a header of {HUGE_HEADER_BYTES // 1024} KiB is refused",
+        f"a header of {HUGE_HEADER_BYTES // 2**20} MiB is refused",
         rules.STATUS_431,
         _header,
     ),

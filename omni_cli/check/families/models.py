@@ -50,6 +50,8 @@ def _usable(session: Session) -> str:
     names = session.ids()
     if not names:
         raise Skip("no model is listed")
+    if not session.served():
+        raise Skip("no API is served, see replies.some")
     for name in names[:MAX_MODELS_TRIED]:
         for api in (CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES):
             least = {api.limit: api.least} if api.limit else {}
