@@ -108,7 +108,7 @@ def _usage_line(error: Exception, args: Sequence[str]) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
     near = getattr(error, "possibilities", None)
     if hasattr(error, "possibilities"):
-        hint = f"; did you mean {' or '.join(sorted(near))}?" if near else ""
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""  # the nearest first
         message = f"no such option: {getattr(error, 'option_name', '')}{hint}"
     ctx = getattr(error, "ctx", None)
     command = f"omni {args[0]}" if args and args[0] in COMMANDS else "omni"

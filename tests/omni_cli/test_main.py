@@ -86,6 +86,10 @@ class TestUsageErrors:
                 ["chat", "--modle", "x"],
                 "no such option: --modle; did you mean --model? " + SEE_CHAT,
             ),
+            (
+                ["chat", "--token", "1"],
+                "no such option: --token; did you mean --max-tokens or --json? " + SEE_CHAT,
+            ),
             (["chat", "--model"], "option '--model' requires an argument " + SEE_CHAT),
             (
                 ["models", "lst"],
