@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["Member", "family_of", "kill", "pss_bytes"]
 
+KILL_TIMEOUT_S = 5.0  # a process that is killed ends as soon as the kernel lets go of it
+POLL_S = 0.01
 _PROC = Path("/proc")
 
 
@@ -57,12 +60,20 @@ def pss_bytes(family: list[Member]) -> int:
 
 
 def kill(family: list[Member]) -> None:
-    """Kill those that still run; a process that has taken over a pid is spared."""
+    """Kill those that still run, and wait until they have ended; a process that has taken over a
+    pid is spared."""
     for member in family:
-        now = _member(member.pid)
-        if now is not None and now.started == member.started:
+        if _runs(member):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(member.pid, signal.SIGKILL)
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    while any(_runs(member) for member in family) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def _runs(member: Member) -> bool:
+    now = _member(member.pid)
+    return now is not None and now.started == member.started
 
 
 def _everyone() -> list[Member]:
@@ -77,4 +88,6 @@ def _member(pid: int) -> Member | None:
         return None
     # The name in parentheses may hold anything, spaces and parentheses included
     fields = text.rpartition(")")[2].split()
+    if fields[0] in "ZX":  # ended, and only its parent has not noticed yet
+        return None
     return Member(pid=pid, parent=int(fields[1]), session=int(fields[3]), started=int(fields[19]))

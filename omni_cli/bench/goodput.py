@@ -32,9 +32,7 @@ def parse_limits(words: Sequence[str]) -> dict[str, float]:
             known = ", ".join(LIMITS)
             raise UsageError("--goodput", word, f"limits none of {known}", _WAY_OUT)
         if name in limits:
-            raise UsageError(
-                "--goodput", word, "sets a limit that is set already", "give each once"
-            )
+            raise UsageError("--goodput", word, "sets a limit twice", "give each once")
         try:
             limits[name] = float(number)
         except ValueError as error:

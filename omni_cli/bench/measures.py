@@ -23,6 +23,8 @@ MAX_LAG_SHARE = 0.25
 MIN_LAG_S = 0.001
 # Of a core; a single-threaded client with less than that left queues
 MAX_BUSY_SHARE = 0.9
+# Before that, opening the connections is most of what there is to do
+MIN_BUSY_S = 1.0
 # A request that is sent later than planned by this share of its end-to-end time was held up here
 MAX_DELAY_SHARE = 0.1
 
@@ -134,7 +136,8 @@ def measure(
     estimated = sum(not record.exact for record in good) if counted else 0
     notes = [
         *_token_notes(good, estimated, goodput, limits_ms, expected_tokens),
-        *_client_notes(lag, by_chunk or e2e, result.busy_share),
+        *_lag_notes(lag, by_chunk or e2e),
+        *_busy_notes(result.busy_share, duration),
         *_delay_notes(delays, e2e),
     ]
     return Measures(
@@ -242,24 +245,21 @@ def _token_notes(
     return notes
 
 
-def _client_notes(
-    lag: Distribution | None, measured: Distribution | None, busy_share: float
-) -> list[str]:
-    """Warnings that the numbers describe this client."""
-    notes = []
-    if lag is not None and measured is not None:
-        late = lag.percentiles[99.0]
-        if late > MIN_LAG_S and late > MAX_LAG_SHARE * measured.mean:
-            notes.append(
-                f"this client was late: its event loop lagged by {1000 * late:.1f} ms (p99) where "
-                f"{1000 * measured.mean:.1f} ms were measured; run it on another machine, or with "
-                "less load"
-            )
-    if busy_share > MAX_BUSY_SHARE:
-        notes.append(
-            f"this client was busy: {100 * busy_share:.0f}% of a core; the numbers may be its own"
-        )
-    return notes
+def _lag_notes(lag: Distribution | None, measured: Distribution | None) -> list[str]:
+    late = lag.percentiles[99.0] if lag is not None else 0.0
+    if measured is None or late <= max(MIN_LAG_S, MAX_LAG_SHARE * measured.mean):
+        return []
+    return [
+        f"this client was late: its event loop lagged by {1000 * late:.1f} ms (p99) where "
+        f"{1000 * measured.mean:.1f} ms were measured; run it on another machine, or with less load"
+    ]
+
+
+def _busy_notes(busy_share: float, duration_s: float) -> list[str]:
+    if busy_share <= MAX_BUSY_SHARE or duration_s < MIN_BUSY_S:
+        return []
+    share = f"{100 * busy_share:.0f}% of a core"
+    return [f"this client was busy: {share}; the numbers may be its own"]
 
 
 def _delay_notes(delay: Distribution | None, e2e: Distribution | None) -> list[str]:

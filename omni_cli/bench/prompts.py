@@ -171,17 +171,27 @@ def _prompt(line: bytes, where: str, endpoint: Endpoint, default_max_tokens: int
     if isinstance(found, str):
         found = {"prompt": found}
     fields = found if isinstance(found, dict) else {}
-    text = next((fields[n] for n in ("prompt", "messages", "input") if fields.get(n)), None)
-    is_chat = isinstance(text, list) and all(isinstance(message, dict) for message in text)
-    if not isinstance(text, str) and not (is_chat and endpoint is Endpoint.CHAT):
-        way_out = 'give {"prompt": "..."}' + (
-            ' or {"messages": [...]}' if endpoint is Endpoint.CHAT else ""
-        )
+    text = _text(fields, endpoint)
+    if text is None:
+        chat = ' or {"messages": [...]}' if endpoint is Endpoint.CHAT else ""
+        way_out = f'give {{"prompt": "..."}}{chat}'
         raise UsageError("--dataset", where, f"holds no prompt for {endpoint}", way_out)
     limit = fields.get("max_tokens") or fields.get("max_completion_tokens") or default_max_tokens
     if limit is not None and not (isinstance(limit, int) and limit > 0):
         raise UsageError("--dataset", where, f"max_tokens {limit} is no number above 0")
     return Prompt(text, limit)
+
+
+def _text(fields: dict[str, Any], endpoint: Endpoint) -> str | list[dict[str, Any]] | None:
+    """The prompt of a line, or None if it has none that suits the endpoint."""
+    for name in ("prompt", "messages", "input"):
+        found = fields.get(name)
+        if found and isinstance(found, str):
+            return found
+        is_chat = endpoint is Endpoint.CHAT and name == "messages"
+        if found and is_chat and isinstance(found, list):
+            return found if all(isinstance(message, dict) for message in found) else None
+    return None
 
 
 def _user(text: str) -> dict[str, Any]:

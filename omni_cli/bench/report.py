@@ -70,11 +70,12 @@ def as_text(measures: Measures) -> str:
 
 def _heading(m: Measures) -> list[str]:
     ended = m.ok + m.failed
+    planned = f" of {m.planned}" if ended != m.planned else ""
     stopped = f", {_ENDINGS[m.ended]} with {m.unfinished} in flight" if m.ended in _ENDINGS else ""
-    asked = f"{ended} of {m.planned} requests in {m.duration_s:.2f} s{stopped}"
+    load = f"{ended}{planned} requests in {m.duration_s:.2f} s{stopped}"
     if not m.failed:
-        return [f"{asked}: none failed"]
-    lines = [f"FAILED: {m.failed} of {asked}"]
+        return [f"{load}: none failed"]
+    lines = [f"FAILED: {m.failed} of {load}"]
     width = max(len(found.kind) for found in m.failures)
     for found in m.failures:
         example = one_line(found.example)[:MAX_EXAMPLE]

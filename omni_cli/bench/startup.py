@@ -147,7 +147,7 @@ def _as_json(sides: Sequence[Side], results: _Results) -> dict[str, Any]:
         shown.append(
             {
                 "name": side.name,
-                "command": shlex.join(side.command),
+                "command": _shown(side),
                 "ready_s": times,
                 "pss_mb": sizes,
                 "median_ready_s": statistics.median(times) if times else None,
@@ -159,6 +159,12 @@ def _as_json(sides: Sequence[Side], results: _Results) -> dict[str, Any]:
         "sides": shown,
         "ratio": _ratios(*results.starts.values()) if len(sides) == 2 else None,
     }
+
+
+def _shown(side: Side) -> str:
+    """A side's command as a line, without its key."""
+    line = shlex.join(side.command)
+    return line.replace(side.api_key, "***") if side.api_key else line
 
 
 def _ratios(ours: list[Start], others: list[Start]) -> dict[str, float] | None:
