@@ -13,27 +13,17 @@ Pairs alternate in their order, and ratios are taken pair by pair: machines are 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import platform
 import shutil
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from engine_bridge.models.store import ModelStore, cache_root
+from omni_cli.bench.launch import Start, answers, free_port, running
 
 MODEL = "smollm2-135m-instruct"
 KV_BYTES = 256 << 20
@@ -49,26 +39,9 @@ FLAGS = [
     str(KV_BYTES),
 ]
 READY_TIMEOUT_S = 300.0
-STOP_TIMEOUT_S = 60.0
-POLL_S = 0.02
 WARM_REQUESTS = 20
 # What one API server of plain vLLM logs when it accepts connections.
 STARTED = "Application startup complete"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One start: seconds to ready, and MB of PSS."""
-
-    ready_s: float
-    pss_mb: float
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def command(side: str, model: Path, frontends: int, port: int) -> list[str]:
@@ -94,16 +67,6 @@ main()
 """
 
 
-def answers(url: str, body: dict[str, object] | None = None) -> bool:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"content-type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
-
-
 def is_ready(side: str, port: int, frontends: int, log: Path) -> bool:
     if side == "omni":
         return answers(f"http://127.0.0.1:{port}/readyz")
@@ -112,66 +75,18 @@ def is_ready(side: str, port: int, frontends: int, log: Path) -> bool:
     return answers(f"http://127.0.0.1:{port}/health")
 
 
-def pss_mb(pid: int) -> float:
-    root = psutil.Process(pid)
-    total = 0
-    for process in [root, *root.children(recursive=True)]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            total += process.memory_full_info().pss
-    return total / 1e6
-
-
-@contextlib.contextmanager
-def running(
-    side: str, model: Path, frontends: int, env: dict[str, str]
-) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
+def measure(side: str, model: Path, frontends: int, env: dict[str, str]) -> Start:
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command(side, model, frontends, port),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=env,
-                start_new_session=True,
-            )
-        try:
-            yield process, port, log
-        finally:
-            family = []
-            with contextlib.suppress(psutil.NoSuchProcess):
-                family = psutil.Process(process.pid).children(recursive=True)
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            for child in family:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    child.kill()
-
-
-def measure(side: str, model: Path, frontends: int, env: dict[str, str]) -> Run:
-    begun = time.monotonic()
-    with running(side, model, frontends, env) as (process, port, log):
-        while not is_ready(side, port, frontends, log):
-            if process.poll() is not None:
-                sys.exit(f"{side} ended with {process.returncode}:\n{log.read_text()}")
-            if time.monotonic() - begun > READY_TIMEOUT_S:
-                sys.exit(f"{side} was not ready after {READY_TIMEOUT_S} s")
-            time.sleep(POLL_S)
-        ready_s = time.monotonic() - begun
-        body: dict[str, object] = {
-            "model": MODEL,
-            "messages": [{"role": "user", "content": "Hello"}],
-            "max_tokens": 8,
-        }
-        for _ in range(WARM_REQUESTS):
-            if not answers(f"http://127.0.0.1:{port}/v1/chat/completions", body):
-                sys.exit(f"{side} did not answer a request")
-        return Run(ready_s, pss_mb(process.pid))
+    with running(side, command(side, model, frontends, port), env) as server:
+        ready_s = server.wait_until(
+            lambda: is_ready(side, port, frontends, server.log), READY_TIMEOUT_S
+        )
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        messages = [{"role": "user", "content": "Hello"}]
+        body = json.dumps({"model": MODEL, "messages": messages, "max_tokens": 8}).encode()
+        if not all(answers(url, body) for _ in range(WARM_REQUESTS)):
+            sys.exit(f"{side} did not answer a request")
+        return Start(ready_s, server.pss_bytes())
 
 
 def environment(cache: Path | None) -> dict[str, str]:
@@ -182,7 +97,7 @@ def environment(cache: Path | None) -> dict[str, str]:
     return env
 
 
-def pair(model: Path, frontends: int, order: list[str], *, cold: bool) -> dict[str, Run]:
+def pair(model: Path, frontends: int, order: list[str], *, cold: bool) -> dict[str, Start]:
     runs = {}
     for side in order:
         cache = Path(tempfile.mkdtemp()) if cold else None
@@ -194,7 +109,7 @@ def pair(model: Path, frontends: int, order: list[str], *, cold: bool) -> dict[s
         run = runs[side]
         sys.stderr.write(
             f"{frontends} frontends, {'cold' if cold else 'warm'}, {side}: "
-            f"ready {run.ready_s:.1f} s, {run.pss_mb:.0f} MB\n"
+            f"ready {run.ready_s:.1f} s, {run.pss_bytes / 1e6:.0f} MB\n"
         )
     return runs
 
@@ -234,7 +149,7 @@ def main() -> None:
             times = ([run.ready_s for run in side] for side in (plain, ours))
             rows.append(row(f"ready, {name}", *times, unit="s", digits=1))
             if not cold:
-                sizes = ([run.pss_mb for run in side] for side in (plain, ours))
+                sizes = ([run.pss_bytes / 1e6 for run in side] for side in (plain, ours))
                 rows.append(row(f"memory (PSS), {name}", *sizes, unit="MB", digits=0))
     cores = len(os.sched_getaffinity(0))
     sys.stdout.write(f"{platform.machine()}, {cores} cores, Python {platform.python_version()}\n\n")

@@ -112,7 +112,7 @@ class TestSides:
         monkeypatch.setattr(Side, "measure", lambda self, timeout_s: Start(1.0, 1))
         bench_startup([ours], pairs=1, warmup=0, timeout_s=1.0, as_object=True)
         found = json.loads(capsys.readouterr().out)
-        assert "--api-key '***'" in found["sides"][0]["command"]
+        assert "--api-key ***" in found["sides"][0]["command"]
         assert "secret" not in str(found)
 
     def test_the_others_name_and_address(self) -> None:
