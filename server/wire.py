@@ -14,7 +14,11 @@ from __future__ import annotations
 import uuid
 from asyncio import TimerHandle, Transport
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from server.error_shape import error_body
 from server.gate import split_target
@@ -67,6 +71,8 @@ class WireProtocol(HttpToolsProtocol):
     _given_out = 0
     _fed = 0
     _in_head = True
+    # The same for what may follow a chunked body: fields that nobody needs, but the parser keeps.
+    _held = 0
     # Whether the first byte of a head is there, but not its last.
     _begun = False
     _too_large = False
@@ -77,9 +83,12 @@ class WireProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Requests without a whole answer, the oldest first; more than one if they are pipelined.
+        self._open: list[RequestResponseCycle] = []
         self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._give_up()
         self._clear_deadline()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -92,17 +101,18 @@ class WireProtocol(HttpToolsProtocol):
                 self.transport.close()
             return
         self._fed += len(data)
+        self._held += len(data)
         super().data_received(data)
         if self._lingers is not None or self.transport.is_closing():
             return
         if self.transport.get_protocol() is not self:  # a WebSocket from here on
             return
-        if self._in_head and self._fed > self.max_head_bytes:
+        if (self._fed if self._in_head else self._held) > self.max_head_bytes:
             self._too_large = True
             self.send_400_response("")
         elif self._begun and self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._head_too_slow)
-        elif self.cycle is None or self.cycle.response_complete:
+        elif not self._open:
             self._await_request()
 
     def on_message_begin(self) -> None:
@@ -115,7 +125,9 @@ class WireProtocol(HttpToolsProtocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        if self._in_head:
+            super().on_header(name, value)
+        # Else it is a trailer: after the checks of a head, nothing may be added to it.
         self._count(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
@@ -126,6 +138,14 @@ class WireProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not before:  # it is the same where a WebSocket handshake goes elsewhere
             self.cycle.transport = _AnswerTransport(self)  # type: ignore[assignment]
+            self._open.append(self.cycle)
+
+    def on_chunk_header(self) -> None:
+        self._held = 0
+
+    def on_body(self, body: bytes) -> None:
+        self._held = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -135,6 +155,7 @@ class WireProtocol(HttpToolsProtocol):
         self._clear_deadline()
 
     def on_response_complete(self) -> None:
+        self._open = [cycle for cycle in self._open if not cycle.response_complete]
         if self._lingers is not None:
             self.server_state.total_requests += 1
             return
@@ -163,6 +184,11 @@ class WireProtocol(HttpToolsProtocol):
             self.transport.write_eof()
 
     def _refuse(self, status: int, message: str) -> None:
+        answering = len(self._open) > 1 or any(cycle.response_started for cycle in self._open)
+        self._give_up()
+        if answering:  # a second answer in the middle of the first would be taken for a part of it
+            self.transport.close()
+            return
         body = error_body("openai", status, message)
         head = (
             f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -172,12 +198,17 @@ class WireProtocol(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[status] + head.encode() + body)
         self.linger()
 
+    def _give_up(self) -> None:
+        """What the application still says on this connection is for nobody."""
+        for cycle in self._open:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
     def _head_too_slow(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if not self._open:
             self._refuse(408, f"The head of the request was not there within {HEAD_TIMEOUT_S:g} s.")
-        # Else an answer is still on its way out, and the client has begun its next request early.
-        else:
-            self.cycle.keep_alive = False
+        else:  # the client has begun its next request before it had the answer to this one
+            self._open[-1].keep_alive = False
 
     def _count(self, size: int) -> None:
         self._given_out += size

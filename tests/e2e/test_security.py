@@ -46,10 +46,14 @@ class House:
     pair: Pair
     early: dict[str, httpx.Response] = field(default_factory=dict)
 
-    def client(self, **headers: str) -> httpx.Client:
+    @property
+    def trust(self) -> ssl.SSLContext:
         assert self.server.trust is not None
+        return self.server.trust
+
+    def client(self, **headers: str) -> httpx.Client:
         return httpx.Client(
-            base_url=self.server.url, verify=self.server.trust, headers=headers, timeout=60
+            base_url=self.server.url, verify=self.trust, headers=headers, timeout=60
         )
 
 
@@ -164,7 +168,7 @@ def test_key_is_taken_from_both_headers(
 
 def test_official_openai_client_works_with_the_key(house: House) -> None:
     base = f"{house.server.url}/v1"
-    with openai.DefaultHttpxClient(verify=house.server.trust) as http:
+    with openai.DefaultHttpxClient(verify=house.trust) as http:
         client = openai.OpenAI(api_key=KEY, base_url=base, http_client=http, max_retries=0)
         reply = client.chat.completions.create(
             model=MODEL, messages=[{"role": "user", "content": "Hello"}], max_tokens=4
@@ -178,7 +182,7 @@ def test_official_openai_client_works_with_the_key(house: House) -> None:
 def test_official_anthropic_client_works_with_the_key(house: House) -> None:
     message: Any = {"role": "user", "content": "Hello"}
     url = house.server.url
-    with anthropic.DefaultHttpxClient(verify=house.server.trust) as http:
+    with anthropic.DefaultHttpxClient(verify=house.trust) as http:
         keys: list[dict[str, Any]]
         keys = [{"api_key": KEY}, {"auth_token": KEY}, {"api_key": "sk-wrong"}]
         for key in keys:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server import tls_watch, wire
 from server.accept import AcceptLedger
+from server.body import read_body
 from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
 from tests.certificates import make_pair, serial_of
 
@@ -240,6 +241,84 @@ class TestPatience:
             # The head of a next request is there, but not its end.
             answer = await exchange(address, LINE + b"\r\n" + LINE)
             assert answer.count("part ") == 4
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+class TestTrailers:
+    @staticmethod
+    async def names(scope: Scope, receive: Receive, send: Send) -> None:
+        await read_body(receive)
+        names = b" ".join(name for name, _ in scope["headers"]).decode()
+        await PlainTextResponse(names, headers={"connection": "close"})(scope, receive, send)
+
+    async def test_they_are_no_headers(self, serve: Serve) -> None:
+        late = b"1\r\nb\r\n0\r\nauthorization: Bearer x\r\nhost: b\r\n\r\n"
+        async with serve(self.names, HttpPlan()) as address:
+            for parts in ([CHUNKED + late], [CHUNKED, late]):
+                answer = await exchange(address, *parts)
+                assert answer.endswith("\r\n\r\nhost transfer-encoding")
+
+    @pytest.mark.parametrize("piece", [b"x: y\r\n", b"y"], ids=["many", "one without an end"])
+    async def test_they_are_bounded_and_the_application_is_told(
+        self, serve: Serve, piece: bytes
+    ) -> None:
+        left = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if await read_body(receive) is None:
+                left.set()
+
+        endless = piece * (MAX_HEAD_BYTES // len(piece) + 1)
+        async with serve(app, HttpPlan()) as address:
+            parts = [CHUNKED, b"1\r\nb\r\n0\r\nx: ", endless, endless, endless, endless]
+            assert (await exchange(address, *parts)).startswith("http/1.1 431 ")
+            await asyncio.wait_for(left.wait(), DEADLINE_S)
+
+    async def test_long_body_in_small_chunks_is_served(self, serve: Serve) -> None:
+        chunks = b"1\r\nb\r\n" * MAX_HEAD_BYTES
+        async with serve(self.names, HttpPlan()) as address:
+            answer = await exchange(address, CHUNKED, chunks, b"0\r\n\r\n")
+        assert answer.startswith("http/1.1 200 ")
+
+
+class TestPipelines:
+    @staticmethod
+    def streaming(left: asyncio.Event) -> ASGIApp:
+        async def pieces() -> AsyncIterator[str]:
+            try:
+                while True:
+                    yield "begun"
+                    await asyncio.sleep(0.01)
+            finally:
+                left.set()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await StreamingResponse(pieces())(scope, receive, send)
+
+        return app
+
+    @pytest.mark.parametrize(
+        "second", [LINE + b"\r\n", b"", b"garbage\r\n\r\n", CHUNKED + b"no\r\n"]
+    )
+    async def test_client_that_leaves_or_errs_behind_its_request_stops_the_answer(
+        self, serve: Serve, second: bytes
+    ) -> None:
+        left = asyncio.Event()
+        async with serve(self.streaming(left), HttpPlan()) as address:
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(LINE + b"\r\n")
+            async with asyncio.timeout(DEADLINE_S):
+                await reader.readuntil(b"begun")
+                writer.write(second)
+                await writer.drain()
+                if b"\r\n" not in second or b"HTTP" in second:
+                    writer.close()
+                else:
+                    assert b"HTTP" not in await reader.read()
+                await left.wait()
+            writer.close()
 
 
 class TestTls:
