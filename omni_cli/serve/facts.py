@@ -64,6 +64,7 @@ class Facts:
         paths: What stands at each path that a flag names, by the path as it was written.
         environ: Those variables of VARIABLES that are set.
         listener_error: Why the listening socket could not be bound, or None.
+        tls_error: Why certificate and key could not be served with, or None.
     """
 
     cores: int
@@ -76,6 +77,7 @@ class Facts:
     paths: Mapping[str, PathState] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     listener_error: UsageError | None = None
+    tls_error: UsageError | None = None
 
 
 def collect_facts(
@@ -92,13 +94,13 @@ def collect_facts(
         store: The cache of bundled models.
         environ: This process's environment.
         listener_error: Why the socket could not be bound, or None.
-        settings: For the files that belong to the run, such as certificates; those of the stages
-            if None.
+        settings: For the files that belong to the run, such as certificates; None if there are
+            none.
     """
     stages = tuple(stages)
-    settings = settings or (stages[0].settings if stages else None)
     version, cpu_build = _vllm()
     gpus = sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
+    paths = dict(_paths(stages, settings))
     models = {
         stage.spec.name: look_up(
             stage.spec.model, store, environ, needs_weights=stage.args.get("load_format") != "dummy"
@@ -113,9 +115,10 @@ def collect_facts(
         vllm_version=version,
         triton=importlib.util.find_spec("triton") is not None,
         models=models,
-        paths=dict(_paths(stages, settings)),
+        paths=paths,
         environ={name: environ[name] for name in VARIABLES if name in environ},
         listener_error=listener_error,
+        tls_error=_tls_error(settings, paths) if settings is not None else None,
     )
 
 
@@ -161,7 +164,8 @@ def _group_available() -> list[int]:
 def _paths(
     stages: Iterable[StageWish], settings: ServeSettings | None
 ) -> Iterable[tuple[str, PathState]]:
-    """What stands at every path that a flag names."""
+    """What stands at every path that a flag names; a ``~`` that no shell has replaced is a name
+    like any other, as it is to those who open the files."""
     for stage in stages:
         template = stage.args.get("chat_template")
         if isinstance(template, str) and not any(mark in template for mark in "{}\n"):
@@ -170,11 +174,38 @@ def _paths(
         for dest in (*FILES, *FOLDERS):
             path = stage.args.get(dest)
             if isinstance(path, str) and path.startswith(_PATH_MARKS):
-                yield path, _state(Path(path))  # vLLM knows no ~
+                yield path, _state(Path(path))
     for dest, owner in FILES.items() if settings is not None else ():
         path = settings.value(dest) if owner == "run" and settings is not None else None
         if isinstance(path, str):
-            yield path, _state(Path(path).expanduser())
+            yield path, _state(Path(path))
+
+
+def _tls_error(settings: ServeSettings, paths: Mapping[str, PathState]) -> UsageError | None:
+    """Try certificate and key as a server would; nothing if one of them is not there to be read,
+    which is another matter."""
+    security = settings.security
+    files = [security.ssl_certfile, security.ssl_keyfile]
+    files += [security.ssl_ca_certs] if security.ssl_ca_certs or security.ssl_cert_reqs else []
+    if any(file is None or paths.get(file) != "file" for file in files):
+        return None
+    from server.settings import Tls  # noqa: PLC0415 - late: most servers have none
+    from server.tls import check_tls  # noqa: PLC0415
+
+    assert security.ssl_certfile is not None
+    assert security.ssl_keyfile is not None
+    tls = Tls(
+        certfile=security.ssl_certfile,
+        keyfile=security.ssl_keyfile,
+        ca_certs=security.ssl_ca_certs,
+        cert_reqs=security.ssl_cert_reqs,
+        ciphers=security.ssl_ciphers,
+    )
+    try:
+        check_tls(tls)
+    except UsageError as error:
+        return error
+    return None
 
 
 def _state(place: Path) -> PathState:

@@ -145,7 +145,7 @@ ROWS = (
         reason="KV caches of {caches} and weights of {weights} do not fit into the {free} of "
         "memory that are free",
         way_out="{instead}",
-        example=Example(words="--kv-cache-memory-bytes 900T"),
+        example=Example(words="--kv-cache-memory-bytes 900G"),
         allowed=Example(words="--kv-cache-memory-bytes 64M"),
     ),
     Rule(

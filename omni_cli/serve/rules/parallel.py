@@ -172,7 +172,7 @@ ROWS = (
         reason="is one rank of several, and there is only one",
         way_out="add --data-parallel-size, or leave it out",
         source=_PARALLEL,
-        example=Example(words="--data-parallel-rank 0"),
+        example=Example(words="--data-parallel-rank 1"),
         allowed=Example(
             words=f"{_TINY} --data-parallel-rank 0 --data-parallel-size 2", files=_EXPERTS
         ),
@@ -203,7 +203,7 @@ ROWS = (
         way_out="start independent servers without --data-parallel flags",
         source=_CREATE,
         example=Example(
-            words=f"{_TINY} --data-parallel-rank 0 --data-parallel-size 2", files=_FOLDER
+            words=f"{_TINY} --data-parallel-rank 1 --data-parallel-size 2", files=_FOLDER
         ),
         allowed=Example(
             words=f"{_TINY} --data-parallel-rank 0 --data-parallel-size 2", files=_EXPERTS

@@ -9,16 +9,40 @@ __all__ = ["ROWS"]
 
 _PEM = {"c.pem": "", "k.pem": ""}
 
-_TLS_DETAILS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_ciphers", "enable_ssl_refresh")
+_TLS_DETAILS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_ciphers")
 _CORS_DETAILS = ("allow_credentials", "allowed_methods", "allowed_headers")
+# Lines written for vLLM may say its defaults.
+_DEFAULTS: tuple[object, ...] = (0, False, ["*"])
 
 
 def _details(line: Line, details: tuple[str, ...], main: str) -> Found:
     """Flags that refine another one, which was not given."""
     if line.value(main):
         return False
-    given = (dest for dest in details if line.given(dest) and not line.off(dest))
-    return [{"blame": dest} for dest in given if line.value(dest) not in (0, "0")]
+    return [
+        {"blame": dest}
+        for dest in details
+        if line.given(dest) and _list(line.value(dest)) not in _DEFAULTS
+    ]
+
+
+def _list(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _pair(line: Line) -> Found:
+    """What OpenSSL finds in the files; it names the flag as such, not as the user spelt it."""
+    error = line.facts.tls_error
+    if error is None:
+        return False
+    dest = error.subject.removeprefix("--").replace("-", "_")
+    return {
+        "subject": line.subject(dest),
+        "value": error.value,
+        "origin": line.origin(dest),
+        "why": error.reason,
+        "instead": error.way_out,
+    }
 
 
 def _star_with_credentials(line: Line) -> Found:
@@ -50,6 +74,18 @@ ROWS = (
         way_out="add --ssl-keyfile",
         example=Example(words="--ssl-certfile c.pem", files=_PEM),
         allowed=Example(words="--ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM),
+    ),
+    Rule(
+        id="tls-files",
+        flags=("ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "ssl_ciphers"),
+        each="run",
+        when=_pair,
+        reason="{why}",
+        way_out="{instead}",
+        example=Example(words="--ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM),
+        allowed=Example(
+            words="--ssl-certfile c.pem --ssl-keyfile k.pem", files=_PEM, facts={"tls_error": None}
+        ),
     ),
     Rule(
         id="tls-details-without-certificate",

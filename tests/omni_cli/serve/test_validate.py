@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine_bridge.errors import ModelError, UsageError
+from omni_cli.flags.catalogue import catalogue
+from omni_cli.flags.parsed import Given
+from omni_cli.serve.layer import Layer
 from omni_cli.serve.model_facts import ModelFacts
 from omni_cli.serve.problems import Problem
+from omni_cli.serve.settings import read_settings
+from omni_cli.serve.stages import stage_wishes
 from omni_cli.serve.validate import validate
 from tests.omni_cli.serve.wishes import GIB, facts, wanted
 
@@ -61,12 +66,12 @@ def test_good_pipeline_has_no_problem() -> None:
         ),
         ({"quiet": True, "verbose": True}, "--quiet: contradicts --verbose; give one of them"),
         (
-            {"enable_auto_tool_choice": True},
+            {"target": "minilm-l6", "enable_auto_tool_choice": True},
             "--enable-auto-tool-choice: needs a parser for the model's tool calls; "
             "add --tool-call-parser",
         ),
         (
-            {"tool_call_parser": "hermes"},
+            {"target": "minilm-l6", "tool_call_parser": "hermes"},
             "--tool-call-parser hermes: does nothing unless the model may decide to call tools; "
             "add --enable-auto-tool-choice",
         ),
@@ -95,12 +100,14 @@ def test_flag_is_refused(given: dict[str, object], line: str) -> None:
             "leave it at 1",
         ),
         (
-            "args: {data_parallel_size: 0}",
-            "p.yaml:2: args.data_parallel_size 0: must be at least 1",
+            "args: {speculative-config: {method: ngram}}",
+            "p.yaml:2: args.speculative_config.method ngram: needs the number of tokens to draft; "
+            "add --spec-tokens",
         ),
         (
-            "args: {tensor_parallel_size: '0'}",
-            "p.yaml:2: args.tensor_parallel_size 0: must be at least 1",
+            "args: {enable-log-outputs: true}",
+            "p.yaml:2: args.enable_log_outputs true: is part of the log of requests; "
+            "add --enable-log-requests",
         ),
         (
             "{executor: uni, args: {tensor_parallel_size: 2}}",
@@ -141,9 +148,12 @@ def test_setting_of_one_model_is_refused_for_two() -> None:
     ]
 
 
-def test_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNI_THREADS", "5")
-    settings, stages = wanted()
+def test_variable_is_named() -> None:
+    flags = catalogue()
+    layer = Layer(origin="environment", given={"threads": Given(5, "OMNI_THREADS")})
+    settings, problems = read_settings([layer], flags)
+    assert problems == []
+    stages = stage_wishes(settings, None)
     assert validate(settings, stages, facts(stages)) == [
         Problem(
             subject="OMNI_THREADS",
@@ -152,6 +162,15 @@ def test_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             reason="is more than the 4 cores that may be used",
             way_out="use at most 4",
         )
+    ]
+
+
+def test_arguments_of_a_bundled_model_count() -> None:
+    """The chat model brings a tool parser, so a parser of the user's own does something."""
+    assert lines({"tool_call_parser": "hermes"}) == []
+    assert lines({"long_prefill_token_threshold": 8193}) == [
+        "--long-prefill-token-threshold 8193: is more than the 8192 tokens of the longest prompt; "
+        "give at most 8192"
     ]
 
 
@@ -207,9 +226,9 @@ class TestMachine:
         assert lines({"kv_cache_memory_bytes": "20G"}, memory_available_bytes=None) == []
 
     def test_template_that_is_no_file_is_refused(self) -> None:
-        missing = frozenset({"x.jinja"})
-        assert lines({"chat_template": "x.jinja"}, missing_files=missing) == [
-            "--chat-template x.jinja: is neither a file nor a template; "
+        paths = {"x.jinja": "missing"}
+        assert lines({"chat_template": "x.jinja"}, paths=paths) == [
+            "--chat-template x.jinja: is neither a file that can be read nor a template; "
             "give the path of a Jinja file"
         ]
 
@@ -226,16 +245,22 @@ def test_model_at_fault_is_refused_with_its_place() -> None:
 
 def test_all_problems_come_at_once() -> None:
     given: dict[str, object] = {
+        "target": "minilm-l6",
         "pipeline_parallel_size": 2,
         "threads": 64,
         "quiet": True,
         "verbose": True,
         "tool_call_parser": "x",
+        "ssl_keyfile": "k.pem",
     }
-    assert [line.split(":")[0].split()[0] for line in lines(given, vllm_version=None)] == [
+    error = UsageError("--port", 8000, "is in use", "choose another")
+    found = lines(given, vllm_version=None, listener_error=error)
+    assert [line.split(":")[0].split()[0] for line in found] == [
         "--quiet",
+        "--port",
         "vllm",
-        "--pipeline-parallel-size",
+        "--ssl-keyfile",
         "--threads",
+        "--pipeline-parallel-size",
         "--tool-call-parser",
     ]
