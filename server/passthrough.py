@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from server.body import form_model, json_model, read_body, refuse_unsendable, replay
 from server.errors import ApiError
+from server.family_errors import renaming
 from server.media_type import require_json
 from server.route_table import RouteRow, rows
 from server.stages import StageSet
@@ -82,7 +83,7 @@ class _PassThrough:
         inner["state"] = dict(scope.get("state", {}))
         if row.body != "none":
             receive = replay(body, receive)
-        await stage.passthrough()(inner, receive, send)
+        await stage.passthrough()(inner, receive, renaming(scope["path"], send))
 
 
 def _check_media_type(row: RouteRow, scope: Scope) -> None:

@@ -17,8 +17,9 @@ from vllm.entrypoints.serve.exception_handling.register import init_exception_ha
 from server.errors import SERVER_FAILED, ApiError, StageDown, error_response
 from server.upstream_errors import (
     EngineDeadError,
+    explain_misfit,
     explain_validation,
-    raised_while_validating,
+    refusal,
 )
 
 __all__ = ["build_upstream_app"]
@@ -51,11 +52,12 @@ def build_upstream_app(
         return error_response(request.url.path, StageDown(stage))
 
     app.add_exception_handler(EngineDeadError, handle_dead)
-    for refusal in (ApiError, HTTPException, FastAPIHTTPException):
-        app.add_exception_handler(refusal, _handle_http_error)
+    for known in (ApiError, HTTPException, FastAPIHTTPException):
+        app.add_exception_handler(known, _handle_http_error)
     app.add_exception_handler(RequestValidationError, _handle_invalid)
     for kind in (AttributeError, KeyError, IndexError, RecursionError):
         app.add_exception_handler(kind, _handle_malformed)
+    app.add_exception_handler(TypeError, _handle_type_error)
     app.add_exception_handler(Exception, _handle_unexpected)
     return app
 
@@ -76,10 +78,17 @@ async def _handle_invalid(request: Request, error: Exception) -> Response:
 
 
 async def _handle_malformed(request: Request, error: Exception) -> Response:
-    if raised_while_validating(error):
-        refusal = ApiError(400, "A field of the body has a value of a wrong type.")
-        return error_response(request.url.path, refusal)
-    raise error
+    found = explain_misfit(error)
+    if found is None:
+        raise error
+    return error_response(request.url.path, ApiError(400, found[0], param=found[1]))
+
+
+async def _handle_type_error(request: Request, error: Exception) -> Response:
+    """Elsewhere upstream counts it as the client's fault, and its sentence is upstream's."""
+    found = explain_misfit(error)
+    told = refusal(error) if found is None else ApiError(400, found[0], param=found[1])
+    return error_response(request.url.path, told)
 
 
 async def _handle_unexpected(request: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.entrypoints.serve.exception_handling.handlers.validation import (
     clean_loc_for_param,
@@ -21,8 +22,8 @@ from server.errors import SERVER_FAILED, ApiError, StageDown
 __all__ = [
     "EngineDeadError",
     "api_error",
+    "explain_misfit",
     "explain_validation",
-    "raised_while_validating",
     "refusal",
     "translated",
 ]
@@ -97,11 +98,32 @@ def _parameter(problems: Any, paths: list[str]) -> str | None:
     return paths[0].removeprefix("body.") if paths else None
 
 
-def raised_while_validating(error: BaseException) -> bool:
-    """Whether an exception comes from the checks of a body, and so from the client's values."""
+def explain_misfit(error: BaseException) -> tuple[str, str | None] | None:
+    """What is wrong with a body whose checks raised this, and the first field at fault.
+
+    Upstream looks at some fields before their types are known, and trips over a wrong one. Each
+    field is then held against its own type.
+
+    Returns:
+        None if the exception does not come from the checks of a body.
+    """
     trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_name == "request_body_to_args":
-            return True
+    while trace is not None and trace.tb_frame.f_code.co_name != "request_body_to_args":
         trace = trace.tb_next
-    return False
+    if trace is None:
+        return None
+    found = trace.tb_frame.f_locals
+    name = _misfit(found.get("body_fields"), found.get("received_body"))
+    return f"{name or 'A field of the body'} has a value of a wrong type.", name
+
+
+def _misfit(parameters: Any, body: Any) -> str | None:
+    model = parameters[0].field_info.annotation if parameters else None
+    fields = getattr(model, "model_fields", {})
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if name in fields:
+            try:
+                TypeAdapter(fields[name].annotation).validate_python(value)
+            except ValidationError:
+                return str(name)
+    return None
