@@ -72,7 +72,8 @@ def _heading(m: Measures) -> list[str]:
     ended = m.ok + m.failed
     planned = f" of {m.planned}" if ended != m.planned else ""
     stopped = f", {_ENDINGS[m.ended]} with {m.unfinished} in flight" if m.ended in _ENDINGS else ""
-    load = f"{ended}{planned} requests in {m.duration_s:.2f} s{stopped}"
+    requests = "request" if m.planned == 1 else "requests"
+    load = f"{ended}{planned} {requests} in {m.duration_s:.2f} s{stopped}"
     if not m.failed:
         return [f"{load}: none failed"]
     lines = [f"FAILED: {m.failed} of {load}"]

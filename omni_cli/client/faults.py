@@ -125,7 +125,8 @@ def _not_connected(url: str, error: Exception) -> ClientError:
         if isinstance(cause, socket.gaierror):
             return ClientError(url, "its host name cannot be resolved", CHECK_URL)
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return ClientError(url, f"its certificate is not trusted: {cause.verify_message}")
+            reason = f"its certificate is not trusted: {cause.verify_message}"
+            return ClientError(url, reason, "name the file of its authority with --ca-file")
         if isinstance(cause, ssl.SSLError):
             hint = "does the server speak plain http://?"
             return ClientError(url, f"no TLS connection: {cause.reason or cause}", hint)

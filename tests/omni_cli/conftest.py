@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import ssl
 import subprocess
 import sys
 import threading
@@ -63,7 +64,7 @@ class Reply:
 class ScriptedServer:
     """Answers POST with the enqueued replies in order; what was asked is in ``asked``."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.heads: list[dict[str, str]] = []
@@ -89,9 +90,12 @@ class ScriptedServer:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
+        if tls is not None:
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._http.server_address[1]}"
 
     def close(self) -> None:
         self._http.shutdown()
