@@ -4,6 +4,7 @@ command."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from omni_cli import help as pages
 from omni_cli.app import command_tree
@@ -18,10 +19,16 @@ def reference() -> str:
     """One markdown section per command, in the order of the help."""
     sections = []
     for ctx, command in command_tree():
-        page = pages.command_page(command, ctx) if ctx.parent else pages.root_page()
-        text = pages.render(page, width=WIDTH)
+        text = pages.render(_page(ctx, command), width=WIDTH)
         sections.append(f"## {ctx.command_path}\n\n```text\n{text}```\n")
     return "\n".join(sections)
+
+
+def _page(ctx: Any, command: Any) -> pages.Page:
+    if ctx.parent is None:
+        return pages.root_page()
+    own: pages.Page | None = command.page() if hasattr(command, "page") else None
+    return own or pages.command_page(command, ctx)
 
 
 def with_reference(document: str) -> str:

@@ -6,10 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from omni_cli.completions import SHELLS, script
+from omni_cli.flags.reference import write_flags_page
 from omni_cli.reference import write_reference
+from omni_cli.serve.rules.page import write_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 for shell in SHELLS:
     (ROOT / "completions" / f"omni.{shell}").write_text(script(shell))
 write_reference(ROOT / "docs" / "cli.md")
+write_flags_page(ROOT / "docs" / "flags.md")
+write_page(ROOT / "docs" / "validation.md")

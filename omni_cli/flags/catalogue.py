@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import engine_bridge
-from omni_cli.flags.changed import CHANGED
+from omni_cli.flags.changed import CHANGED, GROUP_TEXTS
 from omni_cli.flags.dispositions import DISPOSITIONS, FORMER
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.own import GROUPS, OWN
@@ -104,14 +104,15 @@ def catalogue() -> Catalogue:
     read = json.loads(VLLM_FLAGS.read_text())
     flags = {flag.dest: flag for flag in OWN}
     flags |= {dest: _flag(dest, entry) for dest, entry in read["flags"].items()}
-    groups = {**GROUPS, **read["groups"]}
+    theirs = read["groups"] | GROUP_TEXTS
+    groups = {**GROUPS, **theirs}
     place = {title: index for index, title in enumerate(groups)}
     used = {flag.group for flag in flags.values()}
     ordered = sorted(flags.values(), key=lambda flag: (place[flag.group], flag.name.lstrip("-")))
     return Catalogue(
         by_dest={flag.dest: flag for flag in ordered},
         groups={title: text for title, text in groups.items() if title in used},
-        vllm_groups=read["groups"],
+        vllm_groups=theirs,
         vllm_version=read["vllm"],
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from omni_cli.flags.own import CROSS_ORIGIN, LISTENING, OUTPUT, PROCESSES, SECURITY, SETTINGS
 
-__all__ = ["CHANGED"]
+__all__ = ["CHANGED", "GROUP_TEXTS"]
 
 # A frontend takes some 150 MB, so 64 of them 10 GB; vLLM's own scheduler has no more ranks than
 # this in practice.
@@ -180,7 +180,11 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
         "metavar": "NAME",
         "help": "Names by which requests choose the model; the first stands in answers.",
     },
-    "dtype": {"common": True, "help": "Type of weights and activations; bfloat16 on the CPU."},
+    "dtype": {
+        "common": True,
+        "default": None,
+        "help": "Type of weights and activations; bfloat16 on the CPU.",
+    },
     "quantization": {"metavar": "NAME", "help": "Quantization, if the model does not say."},
     "load_format": {"metavar": "NAME"},
     "tokenizer": {"metavar": "NAME", "help": "Another tokenizer: a Hugging Face id, a folder."},
@@ -257,6 +261,29 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     "optimization_level": {
         "names": ("--optimization-level", "-O"),
         "choices": ("0", "1", "2", "3"),
+        "default": "2",
     },
     "hf_token": {"secret": True, "metavar": "[TOKEN]"},
 }
+
+GROUP_TEXTS: Mapping[str, str] = {
+    "AttentionConfig": "Which attention kernels run.",
+    "CacheConfig": "The KV cache: its size, its type, what is reused.",
+    "CompilationConfig": "CUDA graphs and their sizes.",
+    "Frontend": "How requests are read and answered: templates, tools, logs of requests.",
+    "KernelConfig": "Which kernels compute experts and linear layers.",
+    "LoRAConfig": "Adapters (LoRA): how many, how large, of which type.",
+    "LoadConfig": "Where weights come from, and how they are read.",
+    "LoggingConfig": "How vLLM's own lines look.",
+    "MambaConfig": "State-space models (Mamba).",
+    "ModelConfig": "The model: its type, length, tokenizer, revision, overrides.",
+    "MultiModalConfig": "Pictures, sound and video: limits, caches, encoders.",
+    "ObservabilityConfig": "Metrics and traces.",
+    "OffloadConfig": "Weights that are kept in the CPU's memory.",
+    "ParallelConfig": "Several GPUs, engines, machines.",
+    "SchedulerConfig": "What one step computes, and who waits.",
+    "Server": "What does not belong to one of vLLM's configurations.",
+    "StructuredOutputsConfig": "Reasoning, and answers of a given form.",
+    "VllmConfig": "Whole configurations at once, as JSON or with dots.",
+}
+"""What vLLM's groups are about; vLLM's own texts name the classes behind them."""

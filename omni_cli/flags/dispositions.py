@@ -80,7 +80,7 @@ DISPOSITIONS: Mapping[str, Disposition] = {
     "aggregate_engine_logging": _satisfied("each stage has one engine", fulfilled=ANY),
     # Processes on this machine.
     "shutdown_timeout": _refused(
-        "omni lets running requests end before it stops an engine", "use --stop-timeout"
+        "omni lets running requests end before it stops an engine", "leave it out"
     ),
     "numa_bind": _refused(
         "binding processes to NUMA nodes is not built yet", "start omni under numactl"

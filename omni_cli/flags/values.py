@@ -107,7 +107,7 @@ def read_native(flag: Flag, value: object) -> object:
     Raises:
         BadValue: If the flag does not take it.
     """
-    if value is None and not flag.nullable:
+    if value is None and not flag.nullable or (flag.list_like and value == []):
         raise BadValue("has no value", "give one, or leave the line out")
     if value is None:
         return None

@@ -15,36 +15,37 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from engine_bridge import vllm_config
+from engine_bridge import vllm_config as config
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.flags.parsed import Parsed
 from omni_cli.flags.parser import parse
 
+bridge: Any = config  # with all that it takes from vLLM
 # Typed by omni's own settings; the engine sees none of them.
 NAMES = ("m",)
 # Refused by omni, and a list for which the engine's side has no words.
 APART = ("middleware",)
 # Before the reason of a refusal that only the engine makes, half a minute after the command line.
 LATE = "late: "
-REFUSALS = (vllm_config.ArgumentRejected, TypeError, ValueError, IndexError, AssertionError)
+REFUSALS = (bridge.ArgumentRejected, TypeError, ValueError, IndexError, AssertionError)
 
 
 @functools.cache
 def parser() -> Any:
     """One parser for all lines: making one takes a tenth of a second."""
-    return original(vllm_config._Parser())
+    return original(bridge._Parser())
 
 
-original = vllm_config.make_arg_parser
-vllm_config.make_arg_parser = lambda _: parser()
+original = bridge.make_arg_parser
+bridge.make_arg_parser = lambda _: parser()
 
 
 def by_vllm(words: Sequence[str]) -> argparse.Namespace | str:
     """What `vllm serve` makes of a line, or why it refuses."""
     try:
         args: argparse.Namespace = parser().parse_args(list(words))
-        vllm_config.validate_parsed_serve_args(args)
-    except (*REFUSALS, vllm_config.VLLMClientError) as error:
+        bridge.validate_parsed_serve_args(args)
+    except (*REFUSALS, bridge.VLLMClientError) as error:
         return f"{type(error).__name__}: {error}"
     if args.model_tag is not None:
         args.model = args.model_tag
@@ -63,7 +64,7 @@ def by_omni(words: Sequence[str]) -> tuple[Parsed, argparse.Namespace] | str:
         if flags.by_dest[dest].scope != "run" and dest not in APART
     }
     try:
-        return parsed, vllm_config.parse(parsed.target or "none", NAMES, given)
+        return parsed, bridge.parse(parsed.target or "none", NAMES, given)
     except REFUSALS as error:
         return f"{LATE}{type(error).__name__}: {error}"
 
@@ -98,7 +99,7 @@ def _stable(value: object) -> str:
 
 def main() -> None:
     """Judge every line."""
-    answers = []
+    answers: list[dict[str, object]] = []
     for words in json.load(sys.stdin):
         theirs = by_vllm(words)
         if isinstance(theirs, str):
