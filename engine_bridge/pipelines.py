@@ -60,7 +60,7 @@ _OWN_ARGS = {
     "api_server_count": "--api-server-count",
     "distributed_executor_backend": "executor:",
 }
-_FRONTENDS_OWN = "belongs to the frontends that all stages share, and is not built yet"
+_FRONTENDS_OWN = "belongs to the frontends, which all stages share"
 _REFUSED_ARGS = dict.fromkeys(
     (
         "allow_credentials",
@@ -293,7 +293,9 @@ class _Reader:
         if name in _OWN_ARGS:
             self.fault(node.line, at, None, "is not a stage argument", f"use {_OWN_ARGS[name]}")
         elif name in _REFUSED_ARGS:
-            self.fault(node.line, at, None, _REFUSED_ARGS[name])
+            way_out = f"use --{name.replace('_', '-')} of omni serve"
+            ours = _REFUSED_ARGS[name] == _FRONTENDS_OWN
+            self.fault(node.line, at, None, _REFUSED_ARGS[name], way_out if ours else "")
         elif name.startswith("no_") and isinstance(value, bool):
             plain = name.removeprefix("no_")
             way_out = f"write {plain}: {str(not value).lower()}"

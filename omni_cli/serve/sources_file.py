@@ -66,7 +66,7 @@ def read_file(path: str, named_by: str, origin: Origin, flags: Catalogue) -> Lay
         return Layer(origin="file", problems=(problem,))
     reader = _Reader(path, flags)
     reader.read(root)
-    return Layer(origin="file", given=reader.given, problems=tuple(reader.problems))
+    return Layer(origin="file", given=reader.given, problems=reader.in_order())
 
 
 def is_settings_file(path: Path, flags: Catalogue) -> bool:
@@ -136,11 +136,15 @@ class _Reader:
     def __init__(self, path: str, flags: Catalogue) -> None:
         self.path = path
         self.given: dict[str, Given] = {}
-        self.problems: list[Problem] = []
+        self._problems: list[tuple[int, Problem]] = []
         self._flags = flags
         self._keys = _keys(flags)
         self._written: dict[str, str] = {}
         self._objects: dict[str, dict[str, object]] = {}
+
+    def in_order(self) -> tuple[Problem, ...]:
+        """What is wrong, in the order of the lines."""
+        return tuple(problem for _, problem in sorted(self._problems, key=lambda each: each[0]))
 
     def read(self, root: Node) -> None:
         if not isinstance(root.value, dict):
@@ -211,15 +215,14 @@ class _Reader:
     def _fault(self, key: str, line: int, value: object, reason: str, way_out: str = "") -> None:
         where = f"{self.path}:{line}" if line else self.path
         shown = None if value is None else _shown(value)
-        self.problems.append(
-            Problem(
-                subject=f"{where}: {key}" if key else where,
-                value=shown,
-                origin="file",
-                reason=reason,
-                way_out=way_out,
-            )
+        problem = Problem(
+            subject=f"{where}: {key}" if key else where,
+            value=shown,
+            origin="file",
+            reason=reason,
+            way_out=way_out,
         )
+        self._problems.append((line, problem))
 
 
 def _shown(value: object) -> str:

@@ -152,6 +152,13 @@ def test_file_is_refused(content: str, faults: list[str]) -> None:
                 "use executor:"
             ],
         ),
+        (
+            "args: {api-key: k}",
+            [
+                "p.yaml:4: stages[0].args.api-key: belongs to the frontends, which all stages "
+                "share; use --api-key of omni serve"
+            ],
+        ),
         ("args: {uds: /tmp/x}", ["p.yaml:4: stages[0].args.uds: a Unix socket is not built yet"]),
         (
             "args: {no-enforce-eager: true}",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_bridge.errors import UsageError
-from engine_bridge.yaml_file import MAX_FILE_BYTES, Node, read_yaml
+from engine_bridge.yaml_file import MAX_FILE_BYTES, Node, read_bounded, read_yaml
 
 
 def refusal(content: str | bytes) -> str:
@@ -37,6 +37,17 @@ def test_repeated_key_is_reported() -> None:
 def test_alias_is_followed() -> None:
     Path("p.yaml").write_text("a: &x {k: 1}\nb: *x\n")
     assert read_yaml(Path("p.yaml")).plain() == {"a": {"k": 1}, "b": {"k": 1}}
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n"])
+def test_file_without_a_document_may_stand_for_an_empty_mapping(content: str) -> None:
+    Path("p.yaml").write_text(content)
+    assert read_yaml(Path("p.yaml"), may_be_empty=True) == Node({}, 1)
+
+
+def test_text_is_read_within_bounds() -> None:
+    Path("a.toml").write_bytes(b"\xef\xbb\xbfa = 1\n")
+    assert read_bounded(Path("a.toml")) == "a = 1\n"
 
 
 def test_node_of_scalar_is_plain() -> None:
