@@ -83,7 +83,8 @@ class LineFile:
                 written += os.write(self.fd, line[written:])
         except OSError:
             if self.is_regular:
-                os.ftruncate(self.fd, os.lseek(self.fd, 0, os.SEEK_CUR) - written)
+                end = os.lseek(self.fd, -written, os.SEEK_CUR)
+                os.ftruncate(self.fd, end)
             raise
 
     async def _writable(self) -> None:
