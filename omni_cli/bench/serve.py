@@ -6,21 +6,20 @@ import asyncio
 import json
 import resource
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from engine_bridge.errors import ClientError, UsageError
 from omni_cli.bench.arrivals import poisson_arrivals
 from omni_cli.bench.client import LoadClient
 from omni_cli.bench.load import MAX_CONCURRENCY, Ending, Load, LoadResult
 from omni_cli.bench.measures import Measures, measure
+from omni_cli.bench.model_choice import choose_model
 from omni_cli.bench.progress import LoadProgress
-from omni_cli.bench.prompts import Endpoint
 from omni_cli.bench.report import as_json, as_text
 from omni_cli.bench.wishes import LoadWishes
-from omni_cli.client.answer import JsonObject
 from omni_cli.client.connection import Connection
 from omni_cli.client.target import Target
 from omni_cli.terminal import Terminal
@@ -52,9 +51,7 @@ def bench_serve(target: Target, wishes: LoadWishes, *, as_object: bool, save: Pa
     with ExitStack() as stack:
         file = stack.enter_context(_created(save)) if save is not None else None
         with Connection(target, progress=terminal.progress) as connection:
-            model = wishes.model or connection.default_model(_able(wishes.endpoint))
-            if wishes.model is not None:
-                connection.models()  # a server that is starting is waited for
+            model = choose_model(connection, wishes.endpoint, wishes.model)
         _make_room(wishes.concurrency or MAX_CONCURRENCY)
         result = asyncio.run(_run(target, wishes, model, terminal))
         if file is not None:
@@ -142,18 +139,6 @@ def _code(measures: Measures) -> int:
         return INTERRUPTED
     whole = measures.ended is Ending.COMPLETE and not measures.failed and measures.ok
     return DONE if whole else FAILED
-
-
-def _able(endpoint: Endpoint) -> Callable[[JsonObject], bool] | None:
-    """Which models suit an endpoint; None for those that generate."""
-    return None if endpoint.streams else _embeds
-
-
-def _embeds(card: Mapping[str, Any]) -> bool:
-    hints = card.get("capabilities")
-    return card.get("task") == "embed" or (
-        isinstance(hints, list | dict) and ("embed" in hints or "embeddings" in hints)
-    )
 
 
 def _created(path: Path) -> TextIO:

@@ -83,6 +83,15 @@ class TestServe:
         bodies = [(asked.body["prompt"], asked.body["max_tokens"]) for asked in timed.asked]
         assert bodies == [("a", 128), ("b", 2), ("a", 128)]
 
+    def test_a_model_that_suits_is_found(self, timed: TimedServer, omni: RunOmni) -> None:
+        timed.models = {"data": [{"id": "talker"}, {"id": "embedder"}]}
+        refused = Script.json({"error": {"message": "does not support it"}}, 400)
+        timed.script = lambda index: refused if index == 0 else Script.json({"data": []})
+        flags = ("--endpoint", "embeddings", "--warmup", "0", "-n", "1")
+        code, found = bench(omni, timed, *flags)
+        assert (code, found["target"]["model"]) == (0, "embedder")
+        assert [asked.body["model"] for asked in timed.asked] == ["talker", "embedder", "embedder"]
+
     def test_failures_come_first(self, timed: TimedServer, omni: RunOmni) -> None:
         boom = Script.json({"error": {"message": "boom\n\x1b[2J"}}, 500)
         cut = Script((text("a"),), end="cut")
