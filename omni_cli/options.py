@@ -1,5 +1,4 @@
-"""Options of the client commands, declared once; those of `omni serve` stand in
-omni_cli/serve/options.py."""
+"""Options of the client commands, declared once; those of `omni serve` stand in omni_cli/flags."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine_bridge.errors import UsageError
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.parsed import Parsed
 from omni_cli.serve.layer import Layer
@@ -81,10 +82,13 @@ def serve(parsed: Parsed, flags: Catalogue) -> int:
 
     Raises:
         ModelError: If a bundled model is not in the cache and cannot be fetched.
+        UsageError: If the settings are wanted as JSON but not to be shown.
         SystemExit: If a SIGTERM came while one was fetched; the code is 0.
     """
     if parsed.print_config:
         return _show(parsed, flags)
+    if parsed.json:
+        raise UsageError("--json", None, "says how settings are shown", "add --print-config")
     prepared = prepare(parsed, flags)
     if prepared is None:
         return USAGE

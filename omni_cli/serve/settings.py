@@ -218,7 +218,7 @@ def read_settings(layers: Sequence[Layer], flags: Catalogue) -> tuple[ServeSetti
 
 
 def _unhidden(layers: Sequence[Layer]) -> Iterator[Layer]:
-    """The layers without what a stronger one hides by saying "no value" (``--ssl-keyfile None``)."""
+    """The layers without what a stronger one hides with "no value" (``--ssl-keyfile None``)."""
     hidden: set[str] = set()
     for layer in layers:
         kept = {dest: given for dest, given in layer.given.items() if dest not in hidden}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine_bridge.errors import UsageError
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.flags.parser import parse
 from omni_cli.serve.entry import prepare, prepare_stages, serve
@@ -63,6 +64,12 @@ def test_misspelt_variable_is_warned_about_once(
     assert capsys.readouterr().err == (
         "warning: OMNI_PROT is not a setting of omni; did you mean OMNI_PORT?\n"
     )
+
+
+def test_json_without_settings_to_show_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        serve(parse(["--json"], FLAGS), FLAGS)
+    assert str(caught.value) == "--json: says how settings are shown; add --print-config"
 
 
 def test_stages_are_planned_without_a_socket(capsys: pytest.CaptureFixture[str]) -> None:

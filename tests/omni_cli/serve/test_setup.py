@@ -12,7 +12,7 @@ from omni_cli.flags.catalogue import catalogue
 from omni_cli.flags.parser import parse
 from omni_cli.serve.entry import Prepared, prepare
 from omni_cli.serve.listen import bind_listener
-from server.settings import Tls
+from tests.certificates import make_pair
 
 FLAGS = catalogue()
 
@@ -52,16 +52,15 @@ def test_good_run_is_planned_and_listens(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_frontends_are_told_about_http() -> None:
-    for name in ("cert", "key"):
-        Path(name).write_text("x")
+    tls = make_pair().write(Path())
     Path("keys").write_text("b\n")
-    found = prepared("--api-key", "a", "--api-key-file", "keys", "--ssl-certfile", "cert",
-                     "--ssl-keyfile", "key", "--host", "localhost")  # fmt: skip
+    found = prepared("--api-key", "a", "--api-key-file", "keys", "--ssl-certfile", tls.certfile,
+                     "--ssl-keyfile", tls.keyfile, "--host", "localhost")  # fmt: skip
     found.listener.close()
     hashes = tuple(hashlib.sha256(key).hexdigest() for key in (b"a", b"b"))
     assert found.http.key_hashes == hashes
     assert found.http.allowed_hosts == ("localhost", "127.0.0.1", "[::1]")
-    assert found.http.tls == Tls(certfile="cert", keyfile="key")
+    assert found.http.tls == tls
     assert "'a'" not in repr(found.ready.settings)
 
 
