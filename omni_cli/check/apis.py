@@ -12,7 +12,9 @@ from typing import Any
 __all__ = ["APIS", "GENERATE", "SHORT_TOKENS", "TOKENS", "Api", "Usage", "dig"]
 
 # Long enough for some words to stop at, short enough for a small model on a CPU
-TOKENS = 20
+TOKENS = 12
+# OpenAI's own Responses API takes no bound below this
+LEAST_RESPONSE_TOKENS = 16
 # Where the length itself is the point; more where the API takes no less
 SHORT_TOKENS = 4
 
@@ -166,13 +168,18 @@ COMPLETIONS = Api(
 RESPONSES = Api(
     name="responses",
     path="/v1/responses",
-    body={"input": PROMPT, "max_output_tokens": TOKENS, "temperature": 0, "store": False},
+    body={
+        "input": PROMPT,
+        "max_output_tokens": LEAST_RESPONSE_TOKENS,
+        "temperature": 0,
+        "store": False,
+    },
     prompt="input",
     worded=str,
     required="input",
     wrong=(("temperature", "hot"), ("input", 5), ("max_output_tokens", "many"), ("tools", 5)),
     limit="max_output_tokens",
-    least=16,
+    least=LEAST_RESPONSE_TOKENS,
     at_limit="max_output_tokens",
     text=_responses_text,
     finish=_responses_finish,

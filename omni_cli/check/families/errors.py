@@ -22,7 +22,7 @@ NO_MODEL = "no-such-model"
 # Of an error's body: some problems in full sentences
 MAX_ERROR_BYTES = 16 * 1024
 # Wrong parts of one request, each of which a careless server reports in full
-WRONG_PARTS = 1000
+WRONG_PARTS = 300
 # A longer prompt is not gentle any more; tokens, each a word
 MAX_PROMPT_WORDS = 200_000
 MARKER = "a-secret-that-no-error-may-repeat-7c1f40b2"

@@ -50,9 +50,12 @@ def _usable(session: Session) -> str:
     names = session.ids()
     if not names:
         raise Skip("no model is listed")
-    if not session.served():
+    answering = {session.model(api) for api in session.served()}
+    if not answering:
         raise Skip("no API is served, see replies.some")
     for name in names[:MAX_MODELS_TRIED]:
+        if name in answering:
+            continue
         for api in (CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES):
             least = {api.limit: api.least} if api.limit else {}
             body = {"model": name, **api.body, **least}

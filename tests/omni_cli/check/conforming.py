@@ -22,6 +22,7 @@ KEY = "the-key"
 CONTEXT = 400
 PIECES = ["The", " moon", " shines", " on", " all", " of", " us", ", ol", "d and young", "."]
 DEADLINE_S = 10.0
+READ_BYTES = 256 * 1024
 MAX_HEAD = 64 * 1024
 MAX_BODY = 1024 * 1024
 HELD_TOKENS = 100  # an answer of more is never finished
@@ -52,7 +53,10 @@ class Asked:
 
     def is_plain(self, name: str, **changes: Any) -> bool:
         """Whether it is the small request of that API with these changes."""
-        return self.name == name and isinstance(self.body, dict) and self.changes == changes
+        if self.name != name or self.api is None or not isinstance(self.body, dict):
+            return False
+        base = self.api.body
+        return self.changes == {key: new for key, new in changes.items() if base.get(key) != new}
 
 
 @dataclass
@@ -141,13 +145,13 @@ class Conforming:
         return self._send(connection, asked, reply)
 
     def _read(self, connection: socket.socket) -> tuple[Asked | None, Reply | None]:
-        data = b""
-        while b"\r\n\r\n" not in data:
-            more = connection.recv(65536)
+        data = bytearray()
+        while data.find(b"\r\n\r\n", max(0, len(data) - READ_BYTES - 4)) < 0:
+            more = connection.recv(READ_BYTES)
             if not more:
                 return None, Reply(end="cut")
             data += more
-        head, _, raw = data.partition(b"\r\n\r\n")
+        head, _, raw = bytes(data).partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         method, target, _ = first.split(" ", 2)
         pairs = [line.split(":", 1) for line in lines]
@@ -159,7 +163,7 @@ class Conforming:
         if length > MAX_BODY:
             return asked, refusal(413, "The body is too large.")
         while len(asked.raw) < length:
-            asked.raw += connection.recv(65536)
+            asked.raw += connection.recv(READ_BYTES)
         return asked, None
 
     def _send(self, connection: socket.socket, asked: Asked | None, reply: Reply) -> bool:
@@ -183,7 +187,7 @@ class Conforming:
             return True
         connection.sendall(head + payload)
         connection.shutdown(socket.SHUT_WR)
-        while connection.recv(65536):  # closing would reset what was just sent
+        while connection.recv(READ_BYTES):  # closing would reset what was just sent
             pass
         return False
 
