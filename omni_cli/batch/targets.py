@@ -155,7 +155,7 @@ class Targets:
             raise UsageError(flag, path, f"cannot be written: {error.strerror}") from error
         closing.callback(os.close, fd)
         if not _is_stream(path):
-            _lock(fd, flag, path)
+            _lock(fd, flag, path, LOCK_WAIT_S if wish.existing == "resume" else 0.0)
             if wish.existing == "overwrite":
                 # First of all, or a kill in between would leave the old results to be adopted.
                 Path(wish.output + JOURNAL_SUFFIX).unlink(missing_ok=True)
@@ -235,8 +235,8 @@ class Targets:
             raise UsageError("--resume", self._wish.output, reason, way_out)
 
 
-def _lock(fd: int, flag: str, path: str) -> None:
-    deadline = time.monotonic() + LOCK_WAIT_S
+def _lock(fd: int, flag: str, path: str, wait_s: float) -> None:
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -244,7 +244,7 @@ def _lock(fd: int, flag: str, path: str) -> None:
         except OSError as error:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise UsageError(flag, path, f"cannot be locked: {error.strerror}") from error
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             reason = "is being written by another run-batch"
             raise UsageError(flag, path, reason, "wait for its end, or name another file")
         time.sleep(LOCK_POLL_S)
