@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine_bridge.errors import UsageError
 from omni_cli.serve.keys import KEY_FILE, read_key_file
 from omni_cli.serve.problems import Problem
+from server.hosts import ANY_HOST, canonical_host
 from server.settings import Cors, HttpPlan, Tls
 
 if TYPE_CHECKING:
     from omni_cli.serve.settings import SecuritySettings, ServeSettings
 
-__all__ = ["LOOPBACK_HOSTS", "allowed_hosts", "http_plan", "is_loopback"]
+__all__ = ["LOOPBACK_HOSTS", "default_hosts", "http_plan", "is_loopback"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
-ANY = "*"
 
 
 def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Problem]]:
@@ -26,7 +28,7 @@ def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Probl
         bound: The address that the socket is bound to.
 
     Returns:
-        The plan and what is wrong with the keys; a plan with problems must not be used.
+        The plan, and what is wrong with keys and names; a plan with problems must not be used.
     """
     security, http = settings.security, settings.http
     keys = security.api_key
@@ -38,7 +40,7 @@ def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Probl
         problems += faults
     plan = HttpPlan(
         key_hashes=keys,
-        allowed_hosts=allowed_hosts(security.allowed_hosts, http.host, bound),
+        allowed_hosts=_allowed_hosts(settings, bound, problems),
         tls=_tls(security),
         cors=_cors(security),
         root_path=http.root_path or "",
@@ -50,22 +52,33 @@ def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Probl
     return plan, problems
 
 
-def allowed_hosts(given: tuple[str, ...] | None, host: str, bound: str) -> tuple[str, ...]:
-    """The names that a Host header may carry, in lower case; empty if any may.
+def default_hosts(host: str, bound: str) -> tuple[str, ...]:
+    """The names that a Host header may carry unless the user lists them; empty if any may.
 
     A server that listens on this machine alone is spoken to by the names of this machine: any other
     name is a page that had its own name point here (DNS rebinding).
 
     Args:
-        given: What the user allows, or None.
         host: The host to listen on, as written.
         bound: The address it stands for.
     """
-    if given is not None:
-        return () if ANY in given else tuple(dict.fromkeys(_bracketed(name) for name in given))
     if not is_loopback(bound):
         return ()
-    return tuple(dict.fromkeys((*LOOPBACK_HOSTS, _bracketed(host), _bracketed(bound))))
+    return tuple(dict.fromkeys((*LOOPBACK_HOSTS, *map(canonical_host, (host, bound)))))
+
+
+def _allowed_hosts(settings: ServeSettings, bound: str, problems: list[Problem]) -> tuple[str, ...]:
+    given = settings.security.allowed_hosts
+    if given is None:
+        return default_hosts(settings.http.host, bound)
+    names = []
+    for name in given:
+        try:
+            names.append(canonical_host(name))
+        except UsageError as error:
+            subject, origin = settings.subject("allowed_hosts"), settings.origin("allowed_hosts")
+            problems.append(replace(Problem.of(error, origin), subject=subject))
+    return () if ANY_HOST in names else tuple(dict.fromkeys(names))
 
 
 def is_loopback(address: str) -> bool:
@@ -74,11 +87,6 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address.partition("%")[0]).is_loopback
     except ValueError:
         return False
-
-
-def _bracketed(name: str) -> str:
-    """A name as it stands in a Host header: IPv6 addresses in brackets."""
-    return f"[{name}]".lower() if ":" in name and not name.startswith("[") else name.lower()
 
 
 def _tls(security: SecuritySettings) -> Tls | None:

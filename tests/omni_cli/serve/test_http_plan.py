@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omni_cli.serve.http_plan import allowed_hosts, http_plan, is_loopback
+from omni_cli.serve.http_plan import default_hosts, http_plan, is_loopback
 from server.settings import Cors, HttpPlan, Tls
 from tests.omni_cli.serve.wishes import wanted
 
@@ -67,25 +67,43 @@ def test_every_bad_file_of_keys_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "host", "bound", "names"),
+    ("host", "bound", "names"),
     [
-        (None, "127.0.0.1", "127.0.0.1", LOOPBACK),
-        (None, "::1", "::1", LOOPBACK),
-        (None, "[::1]", "::1", LOOPBACK),
-        (None, "localhost", "127.0.0.1", LOOPBACK),
-        (None, "My-Machine", "127.0.1.1", (*LOOPBACK, "my-machine", "127.0.1.1")),
-        (None, "0.0.0.0", "0.0.0.0", ()),
-        (None, "::", "::", ()),
-        (None, "192.168.1.2", "192.168.1.2", ()),
-        (("*",), "127.0.0.1", "127.0.0.1", ()),
-        (("a.example", "*.B.example", "a.example"), "::", "::", ("a.example", "*.b.example")),
-        ((), "127.0.0.1", "127.0.0.1", ()),
+        ("127.0.0.1", "127.0.0.1", LOOPBACK),
+        ("::1", "::1", LOOPBACK),
+        ("[::1]", "::1", LOOPBACK),
+        ("localhost", "127.0.0.1", LOOPBACK),
+        ("My-Machine", "127.0.1.1", (*LOOPBACK, "my-machine", "127.0.1.1")),
+        ("0.0.0.0", "0.0.0.0", ()),
+        ("::", "::", ()),
+        ("192.168.1.2", "192.168.1.2", ()),
     ],
 )
-def test_allowed_hosts(
-    given: tuple[str, ...] | None, host: str, bound: str, names: tuple[str, ...]
+def test_default_hosts(host: str, bound: str, names: tuple[str, ...]) -> None:
+    assert default_hosts(host, bound) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["*"], ()),
+        (["a.example", "*"], ()),
+        (["a.example", "*.B.example", "a.example"], ("a.example", "*.b.example")),
+    ],
+)
+def test_given_hosts_take_the_place_of_the_defaults(
+    given: list[str], names: tuple[str, ...]
 ) -> None:
-    assert allowed_hosts(given, host, bound) == names
+    assert plan(allowed_hosts=given).allowed_hosts == names
+    assert plan("0.0.0.0", allowed_hosts=given).allowed_hosts == names
+
+
+def test_every_host_that_is_none_is_told() -> None:
+    settings, _ = wanted(allowed_hosts=["http://a", "b:80", "c"])
+    assert [str(problem) for problem in http_plan(settings, "::")[1]] == [
+        f"--allowed-hosts {name}: is neither a name nor an address; leave scheme, port and path out"
+        for name in ("http://a", "b:80")
+    ]
 
 
 @pytest.mark.parametrize(
