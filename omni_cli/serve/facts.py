@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,13 +13,22 @@ from typing import TYPE_CHECKING, Literal
 
 from engine_bridge.errors import UsageError
 from engine_bridge.models.store import ModelStore
+from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.model_facts import ModelFacts, look_up
 from omni_cli.serve.stages import StageWish
 
 if TYPE_CHECKING:
     from omni_cli.serve.settings import ServeSettings
 
-__all__ = ["FILES", "FOLDERS", "Facts", "PathState", "collect_facts"]
+__all__ = [
+    "ADAPTERS",
+    "FILES",
+    "FOLDERS",
+    "Facts",
+    "PathState",
+    "adapter_paths",
+    "collect_facts",
+]
 
 PathState = Literal["file", "folder", "missing", "unreadable"]
 
@@ -32,8 +42,20 @@ FILES: Mapping[str, Literal["run", "stage"]] = {
 }
 """Flags that name a file, and whose they are; the chat template may be one as well."""
 
-FOLDERS = ("tokenizer", "hf_config_path", "allowed_local_media_path")
-"""Flags that name a folder; the first two may name a Hugging Face id instead."""
+FOLDERS = (
+    "tokenizer",
+    "hf_config_path",
+    "spec_model",
+    "speculative_config.model",
+    "allowed_local_media_path",
+)
+"""Flags that name a folder; all but the last may name a Hugging Face id instead."""
+
+ADAPTERS = "lora_modules"
+"""The flag that names adapters and their folders, as ``name=path`` or as JSON objects."""
+
+PACKAGES = ("arctic_inference", "lmcache", "triton")
+"""Packages that vLLM needs for some features only."""
 
 VARIABLES = (
     "PYTORCH_CUDA_ALLOC_CONF",
@@ -59,7 +81,9 @@ class Facts:
         platform: ``cuda`` where a GPU is present and vLLM is not a CPU build.
         gpus: NVIDIA devices of the machine.
         vllm_version: None if vLLM is not installed, empty if its version is unknown.
-        triton: Whether Triton is installed, which vLLM's second model runner needs.
+        packages: Those of PACKAGES that are installed.
+        plugins: Installed plugins of vLLM, which may know more parsers than vLLM; looked up only if
+            one is asked for that vLLM does not know.
         models: By the name of the stage.
         paths: What stands at each path that a flag names, by the path as it was written.
         environ: Those variables of VARIABLES that are set.
@@ -72,7 +96,8 @@ class Facts:
     platform: Literal["cpu", "cuda"]
     gpus: int = 0
     vllm_version: str | None
-    triton: bool = False
+    packages: frozenset[str] = frozenset()
+    plugins: frozenset[str] = frozenset()
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
     paths: Mapping[str, PathState] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -113,7 +138,8 @@ def collect_facts(
         platform="cuda" if gpus and not cpu_build else "cpu",
         gpus=gpus,
         vllm_version=version,
-        triton=importlib.util.find_spec("triton") is not None,
+        packages=frozenset(name for name in PACKAGES if importlib.util.find_spec(name)),
+        plugins=_plugins() if any(_foreign_parser(stage) for stage in stages) else frozenset(),
         models=models,
         paths=paths,
         environ={name: environ[name] for name in VARIABLES if name in environ},
@@ -171,14 +197,55 @@ def _paths(
         if isinstance(template, str) and not any(mark in template for mark in "{}\n"):
             state = _state(Path(template))
             yield template, "file" if state == "missing" and _shipped(template) else state
-        for dest in (*FILES, *FOLDERS):
-            path = stage.args.get(dest)
+        named = [_at(stage.args, dest) for dest in (*FILES, *FOLDERS)]
+        for path in (*named, *adapter_paths(stage.args.get(ADAPTERS)).values()):
             if isinstance(path, str) and path.startswith(_PATH_MARKS):
                 yield path, _state(Path(path))
     for dest, owner in FILES.items() if settings is not None else ():
         path = settings.value(dest) if owner == "run" and settings is not None else None
         if isinstance(path, str):
             yield path, _state(Path(path))
+
+
+def adapter_paths(value: object) -> dict[str, str]:
+    """The path of each adapter by its name; what cannot be read is left to vLLM.
+
+    Source: ``LoRAParserAction`` in vllm/entrypoints/launchers/cli_args.py.
+    """
+    found = {}
+    for item in value if isinstance(value, list | tuple) else ():
+        if not isinstance(item, str):
+            continue
+        name, _, path = item.partition("=")
+        if "," in item or not path:
+            try:
+                entry = json.loads(item)
+            except ValueError:
+                continue
+            name, path = (entry.get(key) for key in ("name", "path")) if entry else ("", "")
+        if isinstance(path, str):
+            found[str(name)] = path
+    return found
+
+
+def _at(args: Mapping[str, object], dest: str) -> object:
+    root, _, key = dest.partition(".")
+    value = args.get(root)
+    return value.get(key) if key and isinstance(value, Mapping) else None if key else value
+
+
+def _foreign_parser(stage: StageWish) -> bool:
+    flags = catalogue().by_dest
+    return any(
+        bool(name := stage.args.get(dest)) and name not in flags[dest].known
+        for dest in ("tool_call_parser", "reasoning_parser")
+    )
+
+
+def _plugins() -> frozenset[str]:
+    """Plugins that vLLM loads and does not bring itself."""
+    points = importlib.metadata.entry_points(group="vllm.general_plugins")
+    return frozenset(point.name for point in points if not point.value.startswith("vllm."))
 
 
 def _tls_error(settings: ServeSettings, paths: Mapping[str, PathState]) -> UsageError | None:

@@ -34,6 +34,7 @@ class ModelFacts:
         here: Whether it is on this machine.
         weight_bytes: Size of the weights; None if unknown.
         config: What its config.json says; empty if it has none that can be read.
+        json_files: Names of the JSON files beside it.
         entry: The catalogue's entry of a bundled model.
         fault: Why it cannot be served, or None.
     """
@@ -43,6 +44,7 @@ class ModelFacts:
     here: bool
     weight_bytes: int | None = None
     config: Mapping[str, object] = field(default_factory=dict)
+    json_files: frozenset[str] = frozenset()
     entry: Entry | None = None
     fault: ModelError | None = None
 
@@ -74,6 +76,7 @@ def look_up(
         here=True,
         weight_bytes=_weight_bytes(Path(found.path_or_id)) if needs_weights else None,
         config=_config(Path(found.path_or_id)),
+        json_files=_json_files(Path(found.path_or_id)),
         entry=entry,
     )
 
@@ -95,8 +98,14 @@ def _hub(model: str, environ: Mapping[str, str]) -> ModelFacts:
     snapshot = hub_snapshot(model, environ)
     if snapshot is not None:
         size = _weight_bytes(snapshot)
-        config = _config(snapshot)
-        return ModelFacts(kind="hub", path=model, here=True, weight_bytes=size, config=config)
+        return ModelFacts(
+            kind="hub",
+            path=model,
+            here=True,
+            weight_bytes=size,
+            config=_config(snapshot),
+            json_files=_json_files(snapshot),
+        )
     fault = None
     if environ.get("HF_HUB_OFFLINE", "").lower() in _OFFLINE:
         reason = "is not in the Hugging Face cache, and HF_HUB_OFFLINE forbids to fetch it"
@@ -123,3 +132,10 @@ def _config(folder: Path) -> Mapping[str, object]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _json_files(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(file.name for file in folder.glob("*.json"))
+    except OSError:
+        return frozenset()

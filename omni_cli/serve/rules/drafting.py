@@ -278,6 +278,37 @@ ROWS = (
         ),
     ),
     Rule(
+        id="drafting-length",
+        flags=("speculative_config.max_model_len", "max_model_len"),
+        when=lambda line: (
+            _key(line, "model") is not None
+            and line.less("max_model_len", "speculative_config.max_model_len")
+        ),
+        reason="is more than {max_model_len} {max_model_len.value} of the model",
+        way_out="lower it, or leave it out",
+        source=f"{_SPECULATIVE}._maybe_override_draft_max_model_len",
+        example=Example(
+            words=f"{_DRAFT} {_config(max_model_len='1000')} --max-model-len 500", files=_FOLDER
+        ),
+        allowed=Example(
+            words=f"{_DRAFT} {_config(max_model_len='500')} --max-model-len 500", files=_FOLDER
+        ),
+    ),
+    Rule(
+        id="drafting-suffix",
+        flags=("spec_method", "speculative_config.method"),
+        when=lambda line: (
+            _method(line) == "suffix" and "arctic_inference" not in line.facts.packages
+        ),
+        reason="needs the package arctic-inference, which is not installed",
+        way_out="install it, or draft with ngram",
+        source=f"{_SPECULATIVE}._validate_suffix_decoding",
+        example=Example(
+            words="--spec-method suffix --spec-tokens 3", facts={"packages": frozenset()}
+        ),
+        allowed=Example(words="--spec-method ngram --spec-tokens 3"),
+    ),
+    Rule(
         id="drafting-custom-class",
         flags=("spec_method", "speculative_config.method"),
         when=lambda line: (

@@ -13,6 +13,7 @@ _VLLM = "vllm/config/vllm.py VllmConfig"
 
 _TINY = "./tiny --load-format dummy"
 _FOLDER = {"tiny/config.json": TINY}
+_DEEPSEEK = ("DeepseekV4ForCausalLM", "DeepSeekV4MTPModel", "DeepseekV41ForCausalLM")
 _MICROBATCH_BACKENDS = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 
 
@@ -69,6 +70,13 @@ def _thresholds(line: Line) -> Found:
 def _sizes_for_balance(line: Line) -> int:
     names = ("tensor_parallel", "prefill_context_parallel", "data_parallel")
     return _size(line, names[0]) * _size(line, names[1]) * _size(line, names[2])
+
+
+def _not_deepseek(line: Line) -> Found:
+    kinds = line.config.get("architectures")
+    if line.value("moe_backend") != "flashinfer_moe_ep_mega_deep_gemm":
+        return False
+    return isinstance(kinds, list) and not any(kind in _DEEPSEEK for kind in kinds)
 
 
 ROWS = (
@@ -255,6 +263,45 @@ ROWS = (
         allowed=Example(
             words="--all2all-backend moonep --expert-placement-strategy linear --dtype bfloat16"
         ),
+    ),
+    Rule(
+        id="moonep-quantization",
+        flags=("all2all_backend", "quantization"),
+        when=lambda line: (
+            line.value("all2all_backend") == "moonep" and bool(line.text("quantization"))
+        ),
+        reason="moves weights that are not quantized, unlike {quantization} {quantization.value}",
+        way_out="choose another backend",
+        source=f"{_VLLM}.__post_init__",
+        example=Example(words="--all2all-backend moonep --quantization fp8 --dtype bfloat16"),
+        allowed=Example(words="--all2all-backend moonep --dtype bfloat16"),
+    ),
+    Rule(
+        id="experts-move-themselves",
+        flags=("all2all_backend", "moe_backend"),
+        when=lambda line: (
+            line.text("moe_backend").startswith("flashinfer_moe_ep_")
+            and line.text("all2all_backend") not in ("", "allgather_reducescatter")
+        ),
+        reason="has nothing to do, since {moe_backend} {moe_backend.value} moves tokens itself",
+        way_out="leave it out",
+        source="vllm/config/kernel.py bind_passthrough_all2all_backend",
+        example=Example(
+            words="--all2all-backend deepep_low_latency --moe-backend flashinfer_moe_ep_cutedsl"
+        ),
+        allowed=Example(words="--moe-backend flashinfer_moe_ep_cutedsl"),
+    ),
+    Rule(
+        id="experts-of-deepseek",
+        flags=("moe_backend",),
+        when=_not_deepseek,
+        reason="knows the experts of DeepSeek-V4 alone",
+        way_out="choose another",
+        source="vllm/config/kernel.py validate_flashinfer_moe_ep_model",
+        example=Example(
+            words=f"{_TINY} --moe-backend flashinfer_moe_ep_mega_deep_gemm", files=_FOLDER
+        ),
+        allowed=Example(words=f"{_TINY} --moe-backend flashinfer_moe_ep_cutedsl", files=_FOLDER),
     ),
     Rule(
         id="hyper-connections-on-cpu",

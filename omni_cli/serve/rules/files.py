@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omni_cli.serve.facts import FILES, FOLDERS, PathState
+from omni_cli.serve.facts import ADAPTERS, FILES, FOLDERS, PathState, adapter_paths
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.models import TINY
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -75,5 +75,20 @@ ROWS = (
         source="vllm/engine/arg_utils.py EngineArgs.__post_init__",
         example=Example(words=f"{_SERVE} --tokenizer ./nowhere", files=_FOLDER),
         allowed=Example(words=f"{_SERVE} --tokenizer ./tiny", files=_FOLDER),
+    ),
+    Rule(
+        id="adapter-missing",
+        flags=(ADAPTERS,),
+        when=lambda line: [
+            {"value": path, "name": name}
+            for name, path in adapter_paths(line.value(ADAPTERS)).items()
+            if line.facts.paths.get(path) in ("missing", "file", "unreadable")
+        ],
+        reason="is the path of the adapter {name}, but not a folder that can be read",
+        way_out="check the path and its rights",
+        example=Example(words="--enable-lora --lora-modules a=./nowhere"),
+        allowed=Example(
+            words="--enable-lora --lora-modules a=./a", files={"a/adapter_config.json": "{}"}
+        ),
     ),
 )

@@ -28,7 +28,7 @@ from omni_cli.serve.stages import StageWish, is_pipeline_file, stage_wishes
 if TYPE_CHECKING:
     from omni_cli.serve.settings import ServeSettings
 
-__all__ = ["MACHINE", "Judged", "judge", "opened", "place"]
+__all__ = ["MACHINE", "Judged", "holds", "judge", "opened", "place"]
 
 BUSY_PORT = 8000
 MACHINE: Mapping[str, object] = {
@@ -37,7 +37,7 @@ MACHINE: Mapping[str, object] = {
     "platform": "cpu",
     "gpus": 0,
     "vllm_version": "0.32.0",
-    "triton": False,
+    "packages": frozenset(),
 }
 """Facts that are the same wherever examples are judged; an example's own come on top."""
 
@@ -76,6 +76,12 @@ def opened() -> Catalogue:
         for dest, flag in flags.by_dest.items()
     }
     return replace(flags, by_dest=taken)
+
+
+def holds(example: Example) -> bool:
+    """Whether this machine has the facts that an example needs."""
+    here = collect_facts((), ModelStore(Path("cache")), {})
+    return all(getattr(here, name) == value for name, value in example.facts.items())
 
 
 @contextmanager

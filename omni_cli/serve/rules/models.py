@@ -57,8 +57,17 @@ _EXPERTS = (
     "num_local_experts",
     "block_configs",
 )
-# Files that let vLLM take a model's length from elsewhere.
-_LENGTHS = ("max_position_embeddings",)
+# Kinds of models that overflow in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in vllm/config/model.py).
+_NO_FLOAT16 = ("gemma2", "gemma3", "gemma3_text", "glm4")
+
+# Methods whose weights must have been prepared, and the files that say how, beside config.json
+# (get_config_filenames in vllm/model_executor/layers/quantization/auto_awq.py and auto_gptq.py).
+_PREPARED = {
+    "awq": ("quantize_config.json", "quant_config.json"),
+    "awq_marlin": ("quantize_config.json", "quant_config.json"),
+    "gptq": ("quantize_config.json",),
+    "gptq_marlin": ("quantize_config.json",),
+}
 
 
 def dense(line: Line) -> bool:
@@ -89,6 +98,10 @@ def _fault(line: Line) -> Found:
     return {**words, "subject": f"{stage.spec.where}: {problem.subject}", "origin": "pipeline"}
 
 
+def _longer(line: Line) -> Found:
+    return False if line.on("disable_sliding_window") else _too_long(line)
+
+
 def _too_long(line: Line) -> Found:
     length = line.number("max_model_len")
     longest = _longest(line)
@@ -101,6 +114,9 @@ def _longest(line: Line) -> int | None:
     """Positions that the model has, where nothing else could widen them."""
     config = line.config
     longest = config.get("max_position_embeddings")
+    window = config.get("sliding_window")
+    if line.on("disable_sliding_window") and isinstance(window, int) and isinstance(longest, int):
+        longest = min(longest, window)
     widened = any(config.get(name) for name in ("rope_scaling", "rope_parameters"))
     widened = widened or "model_max_length" in config
     widened = widened or line.facts.environ.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") != "0"
@@ -112,6 +128,62 @@ def _heads(line: Line) -> Found:
     if not isinstance(heads, int) or size is None or size < 1 or heads % size == 0:
         return False
     return {"heads": heads}
+
+
+def _unprepared(line: Line) -> Found:
+    model, method = line.model, line.text("quantization").lower()
+    if model is None or method not in _PREPARED or not model.config:
+        return False
+    says = ("quantization_config", "compression_config")
+    if any(name in config for config in (model.config, line.config) for name in says):
+        return False
+    return not any(file.endswith(_PREPARED[method]) for file in model.json_files)
+
+
+def _other_method(line: Line) -> Found:
+    """Weights that were prepared by one method, and another asked for; kinds of one method take
+    over from each other."""
+    found = line.model.config.get("quantization_config") if line.model is not None else None
+    method = str(found.get("quant_method", "")).lower() if isinstance(found, dict) else ""
+    asked = line.text("quantization").lower()
+    if method not in ("awq", "gptq") or not asked or method in asked:
+        return False
+    return {"method": method}
+
+
+_MISTRAL = {
+    "tiny/config.json": TINY.replace("LlamaForCausalLM", "MistralForCausalLM").replace(
+        '"llama"', '"mistral", "sliding_window": 512'
+    )
+}
+_GEMMA = {
+    "tiny/config.json": TINY.replace("LlamaForCausalLM", "Gemma2ForCausalLM").replace(
+        '"llama"', '"gemma2", "head_dim": 16'
+    )
+}
+_GPTQ = {
+    "tiny/config.json": TINY.replace(
+        '"llama"',
+        '"llama", "quantization_config": '
+        '{"quant_method": "gptq", "bits": 4, "group_size": 64, "desc_act": false, "sym": true}',
+    )
+}
+_WHISPER = {
+    "tiny/config.json": """\
+{
+  "architectures": ["WhisperForConditionalGeneration"],
+  "model_type": "whisper",
+  "is_encoder_decoder": true,
+  "d_model": 64,
+  "encoder_layers": 2,
+  "decoder_layers": 2,
+  "encoder_attention_heads": 4,
+  "decoder_attention_heads": 4,
+  "vocab_size": 128,
+  "max_target_positions": 448
+}
+"""
+}
 
 
 ROWS = (
@@ -137,12 +209,52 @@ ROWS = (
     Rule(
         id="model-length",
         flags=("max_model_len",),
-        when=_too_long,
+        when=_longer,
         reason="is more than the {longest} positions of the model",
         way_out="give at most {longest}, or leave it out",
         source="vllm/config/model.py _get_and_verify_max_len",
         example=Example(words=f"{_DUMMY} --max-model-len 4096", files=_FOLDER),
         allowed=Example(words=f"{_DUMMY} --max-model-len 2048", files=_FOLDER),
+    ),
+    Rule(
+        id="model-window",
+        flags=("max_model_len", "disable_sliding_window"),
+        when=lambda line: _too_long(line) if line.on("disable_sliding_window") else False,
+        reason="is more than the {longest} tokens of the model's window, and "
+        "{disable_sliding_window} keeps it from sliding",
+        way_out="give at most {longest}, or let the window slide",
+        source="vllm/config/model.py _get_and_verify_max_len",
+        example=Example(
+            words=f"{_DUMMY} --max-model-len 513 --disable-sliding-window", files=_MISTRAL
+        ),
+        allowed=Example(
+            words=f"{_DUMMY} --max-model-len 512 --disable-sliding-window", files=_MISTRAL
+        ),
+    ),
+    Rule(
+        id="model-float16",
+        flags=("dtype",),
+        when=lambda line: (
+            line.config.get("model_type") in _NO_FLOAT16
+            and line.text("dtype") in ("float16", "half")
+        ),
+        reason="is too small a range for this kind of model",
+        way_out="use bfloat16 or float32",
+        source="vllm/config/model.py _check_valid_dtype",
+        example=Example(words=f"{_DUMMY} --dtype float16", files=_GEMMA),
+        allowed=Example(words=f"{_DUMMY} --dtype bfloat16", files=_GEMMA),
+    ),
+    Rule(
+        id="prompt-embeddings",
+        flags=("enable_prompt_embeds",),
+        when=lambda line: (
+            line.on("enable_prompt_embeds") and line.config.get("is_encoder_decoder") is True
+        ),
+        reason="does not fit a model with an encoder of its own",
+        way_out="leave it out",
+        source="vllm/config/model.py ModelConfig.validate_model_config_after",
+        example=Example(words=f"{_DUMMY} --enable-prompt-embeds", files=_WHISPER),
+        allowed=Example(words=f"{_DUMMY} --enable-prompt-embeds", files=_FOLDER),
     ),
     Rule(
         id="tensor-parallel-heads",
@@ -163,6 +275,26 @@ ROWS = (
         source="vllm/config/model.py ModelConfig._verify_with_expert_parallelism",
         example=Example(words=f"{_DUMMY} --enable-expert-parallel", files=_FOLDER),
         allowed=Example(words=f"{_DUMMY} --no-enable-expert-parallel", files=_FOLDER),
+    ),
+    Rule(
+        id="quantization-unprepared",
+        flags=("quantization",),
+        when=_unprepared,
+        reason="needs weights that were prepared for it, and this model's were not",
+        way_out="serve a model that was quantized so, or leave it out",
+        source="vllm/model_executor/model_loader/weight_utils.py get_quant_config",
+        example=Example(words=f"{_DUMMY} --quantization awq", files=_FOLDER),
+        allowed=Example(words=f"{_DUMMY} --quantization fp8", files=_FOLDER),
+    ),
+    Rule(
+        id="quantization-mismatch",
+        flags=("quantization",),
+        when=_other_method,
+        reason="contradicts the model, whose weights were quantized by {method}",
+        way_out="leave it out",
+        source="vllm/config/model.py ModelConfig._verify_quantization",
+        example=Example(words=f"{_DUMMY} --quantization awq", files=_GPTQ),
+        allowed=Example(words=f"{_DUMMY} --quantization gptq", files=_GPTQ),
     ),
     Rule(
         id="quantization-deprecated",

@@ -29,9 +29,8 @@ flags, see `omni serve --help=all`. The rest of this page lists the combinations
 with a line that it refuses and the answer.
 
 {upstream} rows anticipate what vLLM {vllm} would refuse on its own, later: after some ten seconds
-of imports, in a child, or when a model is half loaded. They name the function that does it. For
-{asked} of them a test asks vLLM itself, which must refuse the line and take its nearest neighbour;
-the others need a machine that the tests may not have.
+of imports, in a child, or when a model is half loaded. They name the function that does it, and a
+test asks vLLM itself, which must refuse the line and take its nearest neighbour.
 
 A row refuses only what is certain to fail, what would do nothing, or what is not built. Whatever
 else vLLM does not like it says itself when the stage starts, with exit code 3.
@@ -51,8 +50,8 @@ error: {error}
 """
 
 MACHINE_NOTE = (
-    "Judged from facts alone, without the command and without vLLM: this needs a machine that the "
-    "tests may not have ({facts})."
+    "This needs a machine with {facts}. On any other the tests judge it from these facts alone, "
+    "without the command and without vLLM."
 )
 
 
@@ -61,7 +60,6 @@ def page() -> str:
     head = HEAD.format(
         rows=len(RULES),
         upstream=sum(bool(rule.source) for rule in RULES),
-        asked=sum(bool(rule.source) and not rule.example.facts for rule in RULES),
         vllm=catalogue().vllm_version,
     )
     parts = [head, _counts()]
@@ -112,10 +110,20 @@ def _notes(rule: Rule) -> Iterator[str]:
         if flag is not None and flag.scope == "refused" and _used(rule, flag.names):
             yield f"`{flag.name}` is refused on any line so far: {flag.reason}.\n"
     if rule.example.facts:
-        facts = ", ".join(f"{name} {value}" for name, value in rule.example.facts.items())
+        facts = " and ".join(_fact(name, value) for name, value in rule.example.facts.items())
         yield f"{MACHINE_NOTE.format(facts=facts)}\n"
 
 
 def _used(rule: Rule, names: tuple[str, ...]) -> bool:
     words = shlex.split(rule.example.words)
     return any(word.partition("=")[0].partition(".")[0] in names for word in words)
+
+
+def _fact(name: str, value: object) -> str:
+    if isinstance(value, frozenset):
+        return (
+            f"the optional packages {', '.join(sorted(value))}"
+            if value
+            else ("none of vLLM's optional packages")
+        )
+    return f"`{name}` {value}"

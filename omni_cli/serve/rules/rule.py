@@ -30,8 +30,8 @@ class Example:
             which somebody else listens.
         files: Files of the current folder, by their path.
         environ: Variables, laid over those of the machine.
-        facts: Facts that this machine cannot be counted on to have, by the field of ``Facts``; an
-            example with any is judged from them alone and never run.
+        facts: Facts that not every machine has, by the field of ``Facts``; on any other machine the
+            example is judged from them alone and not run.
     """
 
     words: str
@@ -40,7 +40,11 @@ class Example:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-CUDA: Mapping[str, object] = {"platform": "cuda", "gpus": 2, "triton": True}
+CUDA: Mapping[str, object] = {
+    "platform": "cuda",
+    "gpus": 2,
+    "packages": frozenset({"triton"}),
+}
 """Facts of a machine with two GPUs."""
 
 

@@ -22,7 +22,7 @@ _SECOND_RUNNER = (
 
 
 def _second_runner(line: Line) -> Found:
-    if line.facts.triton:
+    if "triton" in line.facts.packages:
         return False
     found = [{"blame": dest} for dest in _SECOND_RUNNER[:4] if line.on(dest)]
     if line.value("watermark_config") is not None:
@@ -58,7 +58,7 @@ ROWS = (
         "installed",
         way_out="leave it out",
         source=f"{_VLLM}._validate_v1_model_runner",
-        example=Example(words="--enable-trace-replay", facts={"triton": False}),
+        example=Example(words="--enable-trace-replay", facts={"packages": frozenset()}),
         allowed=Example(words="--enable-trace-replay", facts=CUDA),
     ),
     Rule(

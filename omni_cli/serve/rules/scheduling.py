@@ -169,4 +169,21 @@ ROWS = (
         example=Example(words="--offload-prefetch-step 0 --offload-group-size 2"),
         allowed=Example(words="--offload-prefetch-step 1 --offload-group-size 2"),
     ),
+    Rule(
+        id="offload-lmcache",
+        flags=("kv_offloading_backend", "kv_offloading_size"),
+        when=lambda line: (
+            line.value("kv_offloading_backend") == "lmcache"
+            and line.given("kv_offloading_size")
+            and "lmcache" not in line.facts.packages
+        ),
+        reason="needs the package lmcache, which is not installed",
+        way_out="install it, or use native",
+        source="vllm/config/vllm.py VllmConfig._post_init_kv_transfer_config",
+        example=Example(
+            words="--kv-offloading-backend lmcache --kv-offloading-size 1",
+            facts={"packages": frozenset()},
+        ),
+        allowed=Example(words="--kv-offloading-backend native --kv-offloading-size 1"),
+    ),
 )

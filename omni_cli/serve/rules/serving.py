@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+
+from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.models import TINY
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -10,6 +13,7 @@ __all__ = ["ROWS"]
 
 _SERVE = "vllm/entrypoints/launchers/cli_args.py validate_parsed_serve_args"
 _GRPC = "vllm/entrypoints/launchers/cli_args.py validate_grpc_port_arg"
+_PARSERS = "vllm/entrypoints/launchers/launcher.py validate_api_server_args"
 _OBSERVABILITY = "vllm/config/observability.py ObservabilityConfig"
 
 # The bundled chat model brings a parser of its own, so examples take another model.
@@ -28,6 +32,16 @@ def _drafting(line: Line) -> bool:
 def _metrics_of_drafts(line: Line) -> Found:
     asked = line.text("per_request_spec_decode_metrics")
     return asked not in ("", "none") and not _drafting(line)
+
+
+def _unknown_parser(line: Line, dest: str, plugin: str) -> Found:
+    """A parser that vLLM does not bring; plugins of any kind may bring it."""
+    name, known = line.text(dest), catalogue().by_dest[dest].known
+    if not name or name in known or line.text(plugin) or line.facts.plugins:
+        return False
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it knows {', '.join(known)}"
+    return {"hint": hint}
 
 
 ROWS = (
@@ -55,6 +69,34 @@ ROWS = (
         allowed=Example(
             words=f"{_TINY} --tool-call-parser hermes --enable-auto-tool-choice", files=_FOLDER
         ),
+    ),
+    Rule(
+        id="tool-parser-unknown",
+        flags=("tool_call_parser",),
+        when=lambda line: (
+            _unknown_parser(line, "tool_call_parser", "tool_parser_plugin")
+            if line.on("enable_auto_tool_choice")
+            else False
+        ),
+        reason="is no parser of vLLM",
+        way_out="{hint}",
+        source=_PARSERS,
+        example=Example(
+            words=f"{_TINY} --tool-call-parser herms --enable-auto-tool-choice", files=_FOLDER
+        ),
+        allowed=Example(
+            words=f"{_TINY} --tool-call-parser hermes --enable-auto-tool-choice", files=_FOLDER
+        ),
+    ),
+    Rule(
+        id="reasoning-parser-unknown",
+        flags=("reasoning_parser",),
+        when=lambda line: _unknown_parser(line, "reasoning_parser", "reasoning_parser_plugin"),
+        reason="is no parser of vLLM",
+        way_out="{hint}",
+        source=_PARSERS,
+        example=Example(words="--reasoning-parser deepseek_r2"),
+        allowed=Example(words="--no-enable-log-requests"),
     ),
     Rule(
         id="logged-outputs",

@@ -12,6 +12,7 @@ from omni_cli.serve.model_facts import ModelFacts, hub_snapshot, look_up
 
 COMMIT = "0123456789abcdef"
 TENSOR = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+JSON_FILES = frozenset({"config.json"})
 CONFIG = {"architectures": ["LlamaForCausalLM"]}
 WEIGHTS = len(TENSOR).to_bytes(8, "little") + TENSOR + bytes(8)
 
@@ -52,14 +53,21 @@ def test_bundled_model_that_is_not_here_is_no_fault(store: ModelStore) -> None:
 def test_folder_is_measured(store: ModelStore) -> None:
     path = folder("m")
     assert look_up("./m", store, {}) == ModelFacts(
-        kind="folder", path=str(path), here=True, weight_bytes=len(WEIGHTS), config=CONFIG
+        kind="folder",
+        path=str(path),
+        here=True,
+        weight_bytes=len(WEIGHTS),
+        config=CONFIG,
+        json_files=JSON_FILES,
     )
 
 
 def test_folder_without_weights_serves_random_ones(store: ModelStore) -> None:
     path = folder("m", weights=None)
     found = look_up("m", store, {}, needs_weights=False)
-    assert found == ModelFacts(kind="folder", path=str(path), here=True, config=CONFIG)
+    assert found == ModelFacts(
+        kind="folder", path=str(path), here=True, config=CONFIG, json_files=JSON_FILES
+    )
     assert look_up("m", store, {}).fault is not None
 
 
@@ -80,7 +88,12 @@ def test_hub_model_in_the_cache_is_here_without_network(store: ModelStore) -> No
     snapshot = cached_hub_model(Path("hf"))
     assert hub_snapshot("org/name", environ) == snapshot
     assert look_up("org/name", store, environ) == ModelFacts(
-        kind="hub", path="org/name", here=True, weight_bytes=len(WEIGHTS), config=CONFIG
+        kind="hub",
+        path="org/name",
+        here=True,
+        weight_bytes=len(WEIGHTS),
+        config=CONFIG,
+        json_files=JSON_FILES,
     )
 
 

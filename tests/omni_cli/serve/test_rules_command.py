@@ -20,15 +20,15 @@ from engine_bridge.errors import UsageError
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.listen import bind_listener
 from omni_cli.serve.rules import RULES, Rule
-from omni_cli.serve.rules.judge import judge, place
+from omni_cli.serve.rules.judge import holds, judge, place
 from tests.omni_cli.conftest import COMMAND, omni_env
 
 # Of one command. Far more than it takes, since the machine may be busy; far less than vLLM's import
 # takes, which a refusal must not wait for.
 DEADLINE_S = 5.0
 AT_ONCE = 2  # commands that run at the same time
-# Rows about facts that a machine may lack are judged from facts alone, in test_rules.py.
-ROWS = [rule for rule in RULES if not rule.example.facts]
+# Examples that need another machine are judged from facts alone, in test_rules.py.
+ROWS = [rule for rule in RULES if holds(rule.example)]
 EACH = pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.id)
 
 

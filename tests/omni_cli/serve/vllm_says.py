@@ -76,8 +76,15 @@ def _stop_before_processes(serve: Any, args: Any) -> None:
     def accept(*_: object, **__: object) -> NoReturn:
         raise Accepted
 
+    def check_parsers(*_: object, **__: object) -> tuple[None, None]:
+        importlib.import_module("vllm.entrypoints.launchers.launcher").validate_api_server_args(
+            args
+        )
+        return None, None
+
     def one_server(coroutine: Any) -> NoReturn:
         coroutine.close()
+        check_parsers()
         engine_args = serve.vllm.AsyncEngineArgs.from_cli_args(args)
         engine_args._api_process_count = 1
         engine_args.create_engine_config(usage_context=serve.UsageContext.OPENAI_API_SERVER)
@@ -88,7 +95,7 @@ def _stop_before_processes(serve: Any, args: Any) -> None:
 
     serve.uvloop = types.SimpleNamespace(run=one_server)
     serve.run_dp_supervisor = supervisor
-    serve.setup_server = lambda *_, **__: (None, None)
+    serve.setup_server = check_parsers
     serve.setup_multiprocess_prometheus = lambda: None
     serve.Executor = types.SimpleNamespace(get_class=accept)
     serve.MultiprocExecutor = serve.CoreEngineProcManager = accept
