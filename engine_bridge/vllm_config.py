@@ -122,7 +122,9 @@ def load_plugins(args: argparse.Namespace) -> None:
     """
     for dest in ("tool_parser_plugin", "reasoning_parser_plugin"):
         path = getattr(args, dest)
-        if path and import_plugin(path) is None:
+        # vLLM takes a path that starts with a dot for a relative import.
+        found = os.path.abspath(path) if os.path.isfile(path) else path
+        if path and import_plugin(found) is None:
             raise ArgumentRejected(f"--{dest.replace('_', '-')} {path} cannot be imported")
 
 

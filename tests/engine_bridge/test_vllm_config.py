@@ -128,8 +128,8 @@ def test_argument_is_refused_in_one_line(
 # --------------------------------------------------------------------------- plugins
 
 
-def test_plugins_are_imported(config: Any, tmp_path: Path) -> None:
-    plugin = tmp_path / "omni_test_parsers.py"
+def test_plugins_are_imported(config: Any) -> None:
+    plugin = Path("./omni_test_parsers.py")
     plugin.write_text(
         "from vllm.reasoning import ReasoningParser, ReasoningParserManager\n"
         "from vllm.tool_parsers import ToolParser, ToolParserManager\n"
@@ -138,7 +138,10 @@ def test_plugins_are_imported(config: Any, tmp_path: Path) -> None:
         "@ReasoningParserManager.register_module('omni-test')\n"
         "class Thoughts(ReasoningParser): pass\n"
     )
-    wishes = {"tool_parser_plugin": str(plugin), "reasoning_parser_plugin": str(plugin)}
+    wishes = {
+        "tool_parser_plugin": "./omni_test_parsers.py",
+        "reasoning_parser_plugin": str(plugin.absolute()),
+    }
     config.load_plugins(parse(config, wishes))
     tools = load("vllm.tool_parsers").ToolParserManager.get_tool_parser("omni-test")
     thoughts = load("vllm.reasoning").ReasoningParserManager.get_reasoning_parser("omni-test")
