@@ -13,11 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from omni_cli.terminal import Stream
+
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
 __all__ = ["Prompt", "Reader", "ended_by_signals", "stoppable"]
+
+# A terminal then says where a pasted text begins and ends; the prompt asks for it by itself.
+MARK_PASTES, LEAVE_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class Reader(Protocol):
@@ -55,11 +60,15 @@ class Prompt:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(out: Stream) -> Iterator[None]:
     """Within, the first Ctrl-C raises KeyboardInterrupt; more of them cannot cut the cleaning up
     short.
 
-    What is typed meanwhile is not echoed into the answer; it stands at the next prompt.
+    What is typed meanwhile is not echoed into the answer; it stands at the next prompt, and a text
+    pasted meanwhile is one message there as well.
+
+    Args:
+        out: The terminal.
     """
 
     def stop(_: int, __: FrameType | None) -> None:
@@ -68,7 +77,7 @@ def stoppable() -> Iterator[None]:
 
     previous = signal.signal(signal.SIGINT, stop)
     try:
-        with _no_echo():
+        with _kept_for_later(out):
             yield
     finally:
         signal.signal(signal.SIGINT, previous)
@@ -90,15 +99,21 @@ def ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _no_echo() -> Iterator[None]:
+def _kept_for_later(out: Stream) -> Iterator[None]:
+    """Within, the terminal keeps what is typed for whoever reads next, and shows none of it."""
     descriptor = sys.stdin.fileno()
     found = termios.tcgetattr(descriptor)
     quiet = [*found]
-    quiet[3] = found[3] & ~termios.ECHO
+    # Without ICANON it holds a long paste back when it is full; with it, it would drop the end
+    quiet[3] = found[3] & ~(termios.ECHO | termios.ICANON)
     try:
         termios.tcsetattr(descriptor, termios.TCSANOW, quiet)
+        if out.moves:
+            out.write(MARK_PASTES)
         yield
     finally:
+        if out.moves:
+            out.write(LEAVE_PASTES)
         termios.tcsetattr(descriptor, termios.TCSANOW, found)
 
 

@@ -97,7 +97,7 @@ class Repl:
         answer = Answer(model=self._model)
         messages = self._conversation.messages(question)
         try:
-            with stoppable():
+            with stoppable(self._terminal.out):
                 writer = answer_writer(self._terminal)
                 run_turn(self._client, self._model, messages, self._sampling, answer, writer)
         except KeyboardInterrupt:
@@ -132,7 +132,7 @@ class Repl:
 
     def _switch_model(self, name: str) -> None:
         try:
-            with stoppable():
+            with stoppable(self._terminal.out):
                 served = [str(card["id"]) for card in self._client.models()]
         except KeyboardInterrupt:
             return

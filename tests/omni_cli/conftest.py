@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.tools import needed
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 20.0  # of any single wait; generous, the machine may be busy
 
@@ -253,6 +255,7 @@ class Screen:
 
 @pytest.fixture
 def screen(tmp_path: Path) -> Iterator[Screen]:
+    needed("tmux")
     shown = Screen(tmp_path)
     yield shown
     shown.close()

@@ -4,13 +4,13 @@ in the shells themselves, in tests/omni_cli/shells."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from omni_cli.completions import SHELLS, script
 from tests.omni_cli.conftest import ROOT
+from tests.tools import needed
 
 FOLDER = ROOT / "completions"
 
@@ -29,11 +29,11 @@ def test_a_script_never_calls_the_program(shell: str) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_is_read_without_errors(shell: str) -> None:
-    path = shutil.which(shell)
-    if path is None:
-        pytest.skip(f"{shell} is not installed")
     run = subprocess.run(
-        [path, "-n", str(FOLDER / f"omni.{shell}")], capture_output=True, text=True, timeout=20
+        [needed(shell), "-n", str(FOLDER / f"omni.{shell}")],
+        capture_output=True,
+        text=True,
+        timeout=20,
     )
     assert (run.returncode, run.stderr) == (0, "")
 
@@ -45,7 +45,7 @@ def test_bash_takes_words_that_are_not_broken_at_an_equals_sign() -> None:
         "printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     run = subprocess.run(
-        [shutil.which("bash") or "bash", "--norc", "-c", lines],
+        [needed("bash"), "--norc", "-c", lines],
         capture_output=True,
         text=True,
         timeout=20,

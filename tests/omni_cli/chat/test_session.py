@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +45,20 @@ class Session:
 
     def questions(self) -> list[list[str]]:
         return [[m["content"] for m in asked["messages"]] for asked in self.server.asked]
+
+
+class Held(list[bytes]):
+    """Pieces of an answer; those after the first wait for ``go``."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        super().__init__(pieces)
+        self.go = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number in range(len(self)):
+            if number:
+                self.go.wait(DEADLINE_S)
+            yield self[number]
 
 
 @pytest.fixture
@@ -174,6 +190,26 @@ class TestStopping:
         screen.wait_for("partial\nstopped\n> ")
         assert "partialnext" not in screen.text()
         screen.press("C-c", "C-c")
+        session.left()
+
+    @pytest.mark.parametrize("lines", [2, 400])
+    def test_text_pasted_during_an_answer_is_one_message(
+        self, session: Session, lines: int
+    ) -> None:
+        server, screen = session.server, session.screen
+        first = Held(Reply.answer("partial", " and whole").pieces)
+        server.enqueue(Reply(first), Reply.answer("read"))
+        screen.type("hello")
+        screen.wait_for("partial")
+        # 400 lines are more than the kernel keeps of what nobody reads
+        pasted = [f"line {number:04} of it" for number in range(lines)]
+        screen.paste("\n".join(pasted))
+        first.go.set()
+        screen.wait_for(pasted[-1])
+        screen.press("Enter")
+        screen.wait_for("read\n> ")
+        assert session.questions()[-1][-1] == "\n".join(pasted)
+        screen.press("C-d")
         session.left()
 
     @pytest.mark.parametrize("answering", [False, True])
