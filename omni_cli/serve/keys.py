@@ -36,7 +36,7 @@ def sealed(layer: Layer) -> Layer:
     if given is None:
         return layer
     words = given.value if isinstance(given.value, list | tuple) else [given.value]
-    hashes, reason = _hashes([str(word) for word in words])
+    hashes, reason = _hashes(["" if word is None else str(word) for word in words])
     rest = {dest: each for dest, each in layer.given.items() if dest != KEYS}
     if reason:
         problem = Problem(subject=given.spelling, value=None, origin=layer.origin, reason=reason)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -39,6 +39,12 @@ __all__ = [
     "read_settings",
 ]
 
+# As in pipeline files: every served name becomes a label of metrics and a line of /v1/models.
+MAX_SERVED_NAMES = 32
+MAX_NAME_CHARS = 256
+MAX_SHOWN_CHARS = 60  # of a value in a message
+
+Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 StartMethod = Literal["auto", "fork", "spawn"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -124,7 +130,7 @@ class RuntimeSettings(_Section):
 class EngineSettings(_Section):
     """What every stage is told."""
 
-    served_model_name: tuple[str, ...] | None = None
+    served_model_name: Annotated[tuple[Name, ...], Field(max_length=MAX_SERVED_NAMES)] | None = None
     distributed_executor_backend: str | None = None
     threads: int | None = None
     # vLLM's arguments by destination. They stay wrapped: pydantic-settings merges mappings of
@@ -257,7 +263,7 @@ def _section(
         problems.append(
             Problem(
                 subject=given.spelling,
-                value=given.value,
+                value=_shown(given.value),
                 origin=owner.origin,
                 reason=_reason(detail),
             )
@@ -269,7 +275,18 @@ def _section(
     return section(layers=rest)  # type: ignore[call-arg]
 
 
+def _shown(value: object) -> object:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
+
+
 def _reason(detail: Mapping[str, Any]) -> str:
-    if detail["type"] == "literal_error":
-        return f"must be {str(detail['ctx']['expected']).replace(chr(39), '')}"
+    context = detail.get("ctx") or {}
+    match detail["type"]:
+        case "literal_error":
+            return f"must be {str(context['expected']).replace(chr(39), '')}"
+        case "too_long":
+            return f"are more than {context['max_length']} names"
+        case "string_too_long":
+            return f"must be names of at most {context['max_length']} characters"
     return str(detail["msg"])

@@ -65,6 +65,16 @@ def _usable(layer: Layer, flags: Catalogue) -> Layer:
         problem = refusal(flag, given.spelling, given.value, layer.origin)
         if problem is not None:
             problems.append(problem)
+        elif flag.scope == "run" and isinstance(given.value, list) and None in given.value:
+            # An empty word, or vLLM's "None": mostly a variable of the shell that is not set.
+            problems.append(
+                Problem(
+                    subject=given.spelling,
+                    value=None if flag.secret else "''",
+                    origin=layer.origin,
+                    reason="must not be empty",
+                )
+            )
         elif flag.scope != "refused":
             kept[dest] = given
             if layer.origin != "flag":  # the parser has told its own

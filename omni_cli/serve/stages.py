@@ -101,7 +101,7 @@ def _wish(settings: ServeSettings, spec: StageSpec) -> StageWish:
     return StageWish(
         spec=spec,
         args={**spec.args, **{k: v for k, v in given.items() if k not in _STAGE_FIELDS}},
-        served=engine.served_model_name or spec.served_model_name,
+        served=tuple(dict.fromkeys(engine.served_model_name or spec.served_model_name)),
         executor=engine.distributed_executor_backend or spec.executor,
         threads=engine.threads or spec.threads,
         origins=origins,

@@ -62,6 +62,11 @@ def test_key_is_refused(keys: list[str], reason: str) -> None:
     assert str(problem) == f"--api-key: {reason}"
 
 
+def test_no_value_is_no_key() -> None:
+    layer = sealed(Layer(origin="flag", given={"api_key": Given([None], "--api-key")}))
+    assert [str(problem) for problem in layer.problems] == ["--api-key: must not be empty"]
+
+
 def test_longest_key_and_most_keys_are_taken() -> None:
     assert seal("a" * MAX_KEY_CHARS).problems == ()
     assert seal(*[str(n) for n in range(MAX_KEYS)]).problems == ()

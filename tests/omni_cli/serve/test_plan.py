@@ -160,6 +160,10 @@ class TestServedNames:
         found = only(plan(machine={}, target=target))
         assert (found.served_names, found.name) == (names, stage)
 
+    def test_explicit_names_stand_once(self) -> None:
+        stage = only(plan(machine={}, served_model_name=["a", "b", "a"]))
+        assert stage.served_names == ("a", "b")
+
     def test_explicit_names_stand_alone(self) -> None:
         assert only(plan(machine={}, served_model_name=["a", "b"])).served_names == ("a", "b")
 

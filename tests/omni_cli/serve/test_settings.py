@@ -195,6 +195,16 @@ class TestProblems:
         ]
         assert settings.runtime.start_method == "auto"
 
+    def test_served_names_are_bounded(self) -> None:
+        names = [str(number) for number in range(33)]
+        good("--served-model-name", *names[:32], "--threads", "1")
+        (line,) = lines("--served-model-name", *names)
+        assert line.startswith("--served-model-name 0, 1, 2, ")
+        assert line.endswith("...: are more than 32 names")
+        assert lines("--served-model-name", "x" * 257) == [
+            f"--served-model-name {'x' * 60}...: must be names of at most 256 characters"
+        ]
+
     def test_settings_are_frozen(self) -> None:
         with pytest.raises(ValueError, match="frozen"):
             good().http.port = 1

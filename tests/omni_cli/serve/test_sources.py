@@ -119,3 +119,13 @@ class TestKeys:
             "--api-key: key 1 of 2 must be ASCII text without white space",
             "OMNI_API_KEY: must be ASCII text without white space",
         ]
+
+    @pytest.mark.parametrize("key", ["", "None"])
+    def test_variable_of_the_shell_that_is_not_set_is_no_key(self, key: str) -> None:
+        assert lines("--api-key", key) == ["--api-key: must not be empty"]
+        assert "api_key" not in layers("--api-key", "a", key)[0].given
+        assert lines(OMNI_API_KEY=",") == ["OMNI_API_KEY: must not be empty"]
+
+
+def test_empty_name_is_refused() -> None:
+    assert lines("--served-model-name", "a", "") == ["--served-model-name '': must not be empty"]
