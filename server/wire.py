@@ -34,7 +34,7 @@ LINGER_S = 2.0
 MAX_LINGER_BYTES = 16 * 1024 * 1024
 
 
-class _HeadTooLarge(Exception):
+class _Refused(Exception):
     """Ends the parsing; the parser wraps it in its own error."""
 
 
@@ -75,7 +75,7 @@ class WireProtocol(HttpToolsProtocol):
     _held = 0
     # Whether the first byte of a head is there, but not its last.
     _begun = False
-    _too_large = False
+    _problem = (400, "This is not a valid HTTP request.")
     # When the client's turn ends.
     _deadline: TimerHandle | None = None
     # Bytes that are still read and thrown away before the connection closes; None while it is open.
@@ -108,7 +108,7 @@ class WireProtocol(HttpToolsProtocol):
         if self.transport.get_protocol() is not self:  # a WebSocket from here on
             return
         if (self._fed if self._in_head else self._held) > self.max_head_bytes:
-            self._too_large = True
+            self._problem = self._too_large()
             self.send_400_response("")
         elif self._begun and self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._head_too_slow)
@@ -134,6 +134,7 @@ class WireProtocol(HttpToolsProtocol):
         self._in_head = self._begun = False
         self._clear_deadline()
         self._adopt_authority()
+        self._check_upgrade()
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:  # it is the same where a WebSocket handshake goes elsewhere
@@ -165,11 +166,7 @@ class WireProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request and close the connection."""
-        if self._too_large:
-            limits = f"{self.max_head_bytes} bytes or {self.max_header_count} headers"
-            self._refuse(431, f"The head of the request has more than {limits}.")
-        else:
-            self._refuse(400, "This is not a valid HTTP request.")
+        self._refuse(*self._problem)
 
     def linger(self) -> None:
         """Close, but read on within bounds what the client is sending."""
@@ -213,8 +210,27 @@ class WireProtocol(HttpToolsProtocol):
     def _count(self, size: int) -> None:
         self._given_out += size
         if self._given_out > self.max_head_bytes or len(self.headers) > self.max_header_count:
-            self._too_large = True
-            raise _HeadTooLarge
+            self._problem = self._too_large()
+            raise _Refused
+
+    def _too_large(self) -> tuple[int, str]:
+        limits = f"{self.max_head_bytes} bytes or {self.max_header_count} headers"
+        return 431, f"The head of the request has more than {limits}."
+
+    def _check_upgrade(self) -> None:
+        """Refuse a wish for another protocol together with a body.
+
+        It may be ignored (RFC 9110, 7.8), but the parser takes no body after it: the request would
+        reach the application without, and its body be read as the next request.
+        """
+        has_body = any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        )
+        if has_body and self.parser.should_upgrade():
+            message = "A request with a body cannot change the protocol; send it without Upgrade."
+            self._problem = (400, message)
+            raise _Refused
 
     def _adopt_authority(self) -> None:
         """``GET http://host/`` is for that host, whatever the Host header says."""

@@ -149,6 +149,29 @@ async def test_authority_in_the_target_overrules_the_host_header(serve: Serve) -
 PIECE = b"b" * 65536
 
 
+UPGRADE = LINE + b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAEA\r\n"
+
+
+async def test_wish_for_another_protocol_is_ignored_without_a_body(address: Address) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        reader, writer = await asyncio.open_connection(*address)
+        for sent in (UPGRADE + b"\r\n", UPGRADE + b"content-length: 0\r\n\r\n", LINE + b"\r\n"):
+            writer.write(sent)
+            assert (await reader.readuntil(b"served")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "body", [b"content-length: 5\r\n\r\n", b"transfer-encoding: chunked\r\n\r\n"]
+)
+async def test_wish_for_another_protocol_with_a_body_is_refused(
+    address: Address, body: bytes
+) -> None:
+    answer = await exchange(address, UPGRADE + body, LINE + b"\r\n")
+    assert answer.count("http/1.1 ") == answer.count("http/1.1 400 ") == 1
+    assert "without upgrade" in answer
+
+
 class TestUnreadBodies:
     """The application answers without reading, as for a request without a key."""
 
