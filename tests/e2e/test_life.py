@@ -226,15 +226,20 @@ class TestBadStarts:
         assert "Traceback" not in server.text()
         assert not server.survivors()
 
-    def test_an_unknown_vllm_argument_is_named(self, launch: Launch, tmp_path: Path) -> None:
+    def test_an_unknown_vllm_argument_is_found_before_anything_starts(
+        self, launch: Launch, tmp_path: Path
+    ) -> None:
         file = tmp_path / "pipeline.yaml"
         file.write_text(
             f"stages:\n  - name: chat\n    model: {CHAT_MODEL}\n    args:\n      max-modle-len: 5\n"
         )
         server = launch(str(file))
-        assert server.process.wait(120) == 3
-        last = server.text().strip().splitlines()[-1]
-        assert "--max-modle-len; did you mean max-model-len?" in last
+        assert server.process.wait(30) == 2
+        place = f"{file}:2: args.max_modle_len"
+        assert f"error: {place}: is not an argument of vLLM; did you mean max-model-len?" in (
+            server.text()
+        )
+        assert not server.seen
 
 
 class TestWays:
