@@ -13,7 +13,7 @@ import socket
 import tempfile
 from pathlib import Path
 
-__all__ = ["RunDirectory"]
+__all__ = ["RunDirectory", "found_runs"]
 
 PREFIX = "omni-run-"
 LOCK = "lock"
@@ -97,6 +97,29 @@ def remove_leftovers(base: Path) -> list[Path]:
         finally:
             os.close(lock)
     return removed
+
+
+def found_runs(base: Path) -> dict[Path, bool]:
+    """This user's run directories in a folder, and whether the run of each is alive. Changes
+    nothing.
+    """
+    found = {}
+    for folder in sorted(base.glob(f"{PREFIX}*")):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            # Shared, and let go at once: a run that is starting waits for so long at most.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found[folder] = False
+        except BlockingIOError:
+            found[folder] = True
+        finally:
+            os.close(lock)
+    return found
 
 
 def listen_unix(path: Path) -> socket.socket:

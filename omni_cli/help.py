@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "complete": "Let a served model go on from a text, once.",
     "bench": "Measure how fast a server answers, and how fast it starts.",
     "check": "Check whether a server keeps the rules of the OpenAI and Anthropic APIs.",
+    "doctor": "Look for what keeps omni from working here, and report what is installed.",
     "run-batch": "Run a file of requests, against a server or on engines of its own.",
     "models": "Fetch, list and remove the bundled models.",
     "completion": "Print the completion script of a shell.",

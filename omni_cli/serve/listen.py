@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine_bridge.errors import UsageError
 
-__all__ = ["BACKLOG", "bind_listener", "resolve", "url_of"]
+__all__ = ["BACKLOG", "bind_listener", "holder_of", "resolve", "url_of"]
 
 # Connections that wait while every frontend is busy or being replaced; Linux cuts it to
 # net.core.somaxconn (4096).
@@ -95,7 +95,7 @@ def _usage_error(
     free = "choose another, or 0 for any free one"
     match error.errno:
         case errno.EADDRINUSE:
-            holder = _holder(port)
+            holder = holder_of(port)
             reason = f"is in use by {holder}" if holder else "is in use"
             return UsageError(port_subject, port, reason, free)
         case errno.EACCES | errno.EPERM:
@@ -106,7 +106,7 @@ def _usage_error(
     return UsageError(port_subject, port, f"cannot be bound ({error.strerror})", free)
 
 
-def _holder(port: int) -> str | None:
+def holder_of(port: int) -> str | None:
     """The process that listens on a port, if /proc tells us: ``python (pid 123)``."""
     inodes = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _inodes(table, port)}
     if not inodes:

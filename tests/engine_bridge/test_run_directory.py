@@ -21,6 +21,7 @@ from engine_bridge.run_directory import (
     LONGEST_SOCKET_PATH,
     PREFIX,
     RunDirectory,
+    found_runs,
     listen_unix,
     remove_leftovers,
 )
@@ -208,3 +209,14 @@ def test_starts_at_once_never_take_each_others_directory(base: Path) -> None:
     assert results == ["done"] * len(racers)
     remove_leftovers(base)
     assert list(base.iterdir()) == []
+
+
+def test_runs_are_found_with_whether_they_live(base: Path) -> None:
+    living = RunDirectory(base)
+    dead = base / f"{PREFIX}dead"
+    dead.mkdir()
+    (dead / LOCK).touch()
+    (base / f"{PREFIX}new").mkdir()  # not locked yet
+    assert found_runs(base) == {dead: False, living.path: True}
+    living.remove()
+    assert found_runs(base) == {dead: False}

@@ -1,0 +1,1 @@
+"""What ``omni doctor`` does: looks at this machine and this installation, and changes nothing."""
