@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from omni_cli.serve.problems import Problem
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -38,27 +40,19 @@ _ONE_MODEL = (
     "served_model_name",
     "tokenizer",
     "hf_config_path",
-    "revision",
     "chat_template",
     "tool_call_parser",
     "reasoning_parser",
     "quantization",
     "lora_modules",
-    "speculative_config",
+    "speculative_config.model",
     "spec_model",
 )
 
-# Names of config.json that say how many experts a model has (get_num_experts in
-# vllm/transformers_utils/model_arch_config_convertor.py).
-_EXPERTS = (
-    "num_experts",
-    "moe_num_experts",
-    "n_routed_experts",
-    "num_local_experts",
-    "block_configs",
-)
 # Kinds of models that overflow in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in vllm/config/model.py).
 _NO_FLOAT16 = ("gemma2", "gemma3", "gemma3_text", "glm4")
+
+_SENTENCES = "sentence_bert_config.json"
 
 # Methods whose weights must have been prepared, and the files that say how, beside config.json
 # (get_config_filenames in vllm/model_executor/layers/quantization/auto_awq.py and auto_gptq.py).
@@ -71,9 +65,9 @@ _PREPARED = {
 
 
 def dense(line: Line) -> bool:
-    """Whether the model certainly has no experts."""
-    config = line.config
-    return "num_hidden_layers" in config and not any(config.get(name) for name in _EXPERTS)
+    """Whether the model certainly has no experts: they go by many names, so none may be near."""
+    text = json.dumps(line.config).lower()
+    return "num_hidden_layers" in line.config and not ("expert" in text or "moe" in text)
 
 
 def _one_model(line: Line) -> Found:
@@ -117,8 +111,10 @@ def _longest(line: Line) -> int | None:
     window = config.get("sliding_window")
     if line.on("disable_sliding_window") and isinstance(window, int) and isinstance(longest, int):
         longest = min(longest, window)
-    widened = any(config.get(name) for name in ("rope_scaling", "rope_parameters"))
-    widened = widened or "model_max_length" in config
+    ropes = [config.get(name) for name in ("rope_scaling", "rope_parameters")]
+    widened = "factor" in json.dumps(ropes) or "model_max_length" in config
+    # Embedding models may have a length of their own there.
+    widened = widened or (line.model is not None and _SENTENCES in line.model.json_files)
     widened = widened or line.facts.environ.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") != "0"
     return longest if isinstance(longest, int) and not widened else None
 
@@ -132,7 +128,7 @@ def _heads(line: Line) -> Found:
 
 def _unprepared(line: Line) -> Found:
     model, method = line.model, line.text("quantization").lower()
-    if model is None or method not in _PREPARED or not model.config:
+    if model is None or method not in _PREPARED or not line.config:
         return False
     says = ("quantization_config", "compression_config")
     if any(name in config for config in (model.config, line.config) for name in says):
@@ -143,7 +139,8 @@ def _unprepared(line: Line) -> Found:
 def _other_method(line: Line) -> Found:
     """Weights that were prepared by one method, and another asked for; kinds of one method take
     over from each other."""
-    found = line.model.config.get("quantization_config") if line.model is not None else None
+    known = line.model.config if line.model is not None and line.config else {}
+    found = known.get("quantization_config")
     method = str(found.get("quant_method", "")).lower() if isinstance(found, dict) else ""
     asked = line.text("quantization").lower()
     if method not in ("awq", "gptq") or not asked or method in asked:

@@ -31,6 +31,7 @@ def _short_batch(line: Line) -> Found:
 def _long_prefill(line: Line) -> Found:
     threshold, length = line.number("long_prefill_token_threshold"), _length(line)
     known = threshold is not None and length is not None
+    known = known and line.config.get("is_encoder_decoder") is not True  # it has no threshold
     return {"length": length} if known and threshold > length else False  # type: ignore[operator]
 
 

@@ -4,6 +4,7 @@ reason and way out, exit code 2, and nothing started.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import statistics
@@ -19,7 +20,7 @@ import pytest
 from engine_bridge.errors import UsageError
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.listen import bind_listener
-from omni_cli.serve.rules import RULES, Rule
+from omni_cli.serve.rules import RULES, Example, Rule
 from omni_cli.serve.rules.judge import holds, judge, place
 from tests.omni_cli.conftest import COMMAND, omni_env
 
@@ -150,3 +151,23 @@ def test_refusals_are_fast(refusals: dict[str, Refusal]) -> None:
     print(f"\n{len(seconds)} refusals: median {median:.2f} s, longest {longest:.2f} s")  # noqa: T201
     assert longest < DEADLINE_S
     assert median < DEADLINE_S / 2
+
+
+def test_everything_is_told_at_once(tmp_path: Path, busy: UsageError) -> None:
+    words = (
+        "./nowhere --port {busy_port} --ssl-keyfile none.pem --api-server-count 0 --threads 1024"
+        " --max-num-batched-tokens 64 --max-num-seqs 65 --tokenizer ./none"
+    )
+    rule = dataclasses.replace(RULES[0], example=Example(words=words))
+    done = _run(rule, tmp_path / "all", str(busy.value))
+    assert [line.split()[1].rstrip(":") for line in done.err.splitlines()] == [
+        "--api-server-count",
+        "--port",
+        "--ssl-keyfile",
+        "--ssl-keyfile",
+        "--threads",
+        "--tokenizer",
+        "model",
+        "--max-num-batched-tokens",
+    ]
+    assert done.code == 2
