@@ -115,7 +115,7 @@ class LoadClient:
         """Send, read to the end, and return when that was."""
         async with self._session.post(self._url, data=body, allow_redirects=False) as response:
             if response.status != 200:
-                content = await response.content.read(faults.MAX_ERROR_BYTES)
+                content = await _read(response, faults.MAX_ERROR_BYTES)
                 said = faults.said_in(content.decode("utf-8", "replace"))
                 raise _Failed(f"http_{response.status}", said or str(response.reason or ""))
             if self._streams:
@@ -123,9 +123,7 @@ class LoadClient:
                 if "text/event-stream" not in kind:
                     raise _Failed(FailureKind.NOT_A_STREAM, f"answered with {kind}")
                 return await self._read_stream(response, timeline)
-            whole = await response.content.read(MAX_BODY_BYTES)
-            while not response.content.at_eof() and len(whole) < MAX_BODY_BYTES:
-                whole += await response.content.read(MAX_BODY_BYTES - len(whole))
+            whole = await _read(response, MAX_BODY_BYTES)
             timeline.receive(self._clock(), [_decoded(whole)])
             return self._clock()
 
@@ -147,6 +145,16 @@ class LoadClient:
         if ended is None:
             raise _Failed(FailureKind.CUT, faults.ENDED_EARLY)
         return ended
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """A body, up to ``limit`` bytes of it."""
+    found = bytearray()
+    async for chunk in response.content.iter_any():
+        found += chunk
+        if len(found) >= limit:
+            break
+    return bytes(found[:limit])
 
 
 def _decoded(data: str | bytes) -> dict[str, Any]:

@@ -14,13 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from omni_cli.bench.bounds import MAX_CONCURRENCY
 from omni_cli.bench.lag import LagSampler
 from omni_cli.bench.record import Outcome, Record
 
-__all__ = ["MAX_CONCURRENCY", "Ending", "Load", "LoadResult"]
-
-# Requests in flight whatever the rate: each takes a socket here and memory there
-MAX_CONCURRENCY = 4096
+__all__ = ["Ending", "Load", "LoadResult"]
 
 Ask = Callable[[bytes, Record, float], Awaitable[None]]
 

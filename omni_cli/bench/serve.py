@@ -13,8 +13,9 @@ from typing import TextIO
 
 from engine_bridge.errors import ClientError, UsageError
 from omni_cli.bench.arrivals import poisson_arrivals
+from omni_cli.bench.bounds import MAX_CONCURRENCY
 from omni_cli.bench.client import LoadClient
-from omni_cli.bench.load import MAX_CONCURRENCY, Ending, Load, LoadResult
+from omni_cli.bench.load import Ending, Load, LoadResult
 from omni_cli.bench.measures import Measures, measure
 from omni_cli.bench.model_choice import choose_model
 from omni_cli.bench.progress import LoadProgress

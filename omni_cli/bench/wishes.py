@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_bridge.errors import UsageError
+from omni_cli.bench.bounds import MAX_PROMPTS
 from omni_cli.bench.goodput import parse_limits
 from omni_cli.bench.prompts import Endpoint, Prompt, Span, random_prompts, read_dataset
 from omni_cli.client.answer import JsonObject
 
 __all__ = ["LoadWishes", "load_wishes", "parse_percentiles"]
-
-# Of the prompts of one load, should nobody say how many
-MAX_PROMPTS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from omni_cli import options
+from omni_cli.bench.bounds import MAX_CONCURRENCY, MAX_PROMPTS
 
 __all__ = ["app"]
 
@@ -21,8 +22,6 @@ DEFAULT_PROMPTS = 100
 DEFAULT_CONCURRENCY = 8
 DEFAULT_LENGTH = "128"
 DEFAULT_START_TIMEOUT_S = 600.0
-MAX_PROMPTS = 100_000  # all records are held in memory, some kilobytes each
-MAX_CONCURRENCY = 4096  # each takes a socket
 
 _LOAD = "Load"
 _PROMPTS = "Prompts"

@@ -32,7 +32,7 @@ from tests.omni_cli.bench.conftest import (
 
 # How much later than scripted something may be on a machine that is busy with other tests; it is
 # never earlier. What has to be exact is compared with the server's own times, or within a record.
-LATE_S = 0.25
+LATE_S = 1.0
 
 
 async def load(
@@ -88,15 +88,15 @@ class TestTimes:
 
     async def test_percentiles_follow_the_script(self, timed: TimedServer) -> None:
         # 1 of 10 answers is slow to begin: p50 must not see it, p99 and max must
-        timed.script = lambda index: Script.tokens(2, 0.8 if index == 4 else 0.05, 0.01)
+        timed.script = lambda index: Script.tokens(2, 2.0 if index == 4 else 0.05, 0.01)
         m = told(await load(timed, 10, concurrency=5))
         assert m.ttft is not None
         assert 0.05 <= m.ttft.percentiles[50.0] < 0.05 + LATE_S
-        assert 0.8 <= m.ttft.max < 0.8 + LATE_S
-        assert m.ttft.percentiles[50.0] < m.ttft.max / 2 < m.ttft.percentiles[99.0]
+        assert 2.0 <= m.ttft.max < 2.0 + LATE_S
+        assert m.ttft.percentiles[50.0] < m.ttft.percentiles[99.0] < m.ttft.max
 
     async def test_gaps_are_those_of_the_wire(self, timed: TimedServer) -> None:
-        gaps = (0.01, 0.08, 0.03, 0.05)
+        gaps = (0.1, 0.5, 0.02, 0.3)
         steps: list[float | bytes] = [text("a")]
         for gap in gaps:
             steps += [gap, text("a")]
@@ -104,7 +104,7 @@ class TestTimes:
         (record,) = (await load(timed, 1)).records
         sent = timed.asked[0].sent_s[:5]
         wire = [after - before for before, after in zip(sent, sent[1:], strict=False)]
-        assert list(record.gaps_s) == pytest.approx(wire, abs=LATE_S / 5)
+        assert list(record.gaps_s) == pytest.approx(wire, abs=0.08)
 
     async def test_merged_chunks_count_by_token(self, timed: TimedServer) -> None:
         pair = text("a") + text("b")
@@ -150,14 +150,15 @@ class TestTimes:
         body = {"data": [{"embedding": [0.1]}], "usage": {"prompt_tokens": 4, "total_tokens": 4}}
         timed.script = lambda index: Script.json(body)
         m = measure(await load(timed, 3, endpoint=Endpoint.EMBEDDINGS), 3)
-        assert (m.ok, m.prompt_tokens, m.ttft, m.notes) == (3, 12, None, ())
+        assert (m.ok, m.prompt_tokens, m.ttft, m.itl_chunk) == (3, 12, None, None)
+        assert not any("usage" in note for note in m.notes)
         assert m.e2e is not None
 
 
 class TestGoodput:
     async def test_it_counts_the_fast(self, timed: TimedServer) -> None:
-        timed.script = lambda index: Script.tokens(3, 0.2 if index in (1, 2) else 0.01, 0.01)
-        m = told(await load(timed, 8), limits_ms={"ttft": 150.0, "tpot": 100.0})
+        timed.script = lambda index: Script.tokens(3, 1.5 if index in (1, 2) else 0.01, 0.01)
+        m = told(await load(timed, 8), limits_ms={"ttft": 1400.0, "tpot": 1000.0})
         assert m.goodput is not None
         assert (m.goodput.met, m.goodput.share) == (6, 0.75)
         assert m.goodput.requests_per_s == pytest.approx(6 / m.duration_s)
@@ -215,6 +216,8 @@ class TestPace:
         m = told(result)
         assert m.send_delay is not None
         assert m.send_delay.max < LATE_S
+        sent = [(record.sent_s, record.scheduled_s) for record in result.records]
+        assert all(scheduled is not None and at >= scheduled for at, scheduled in sent)
         begun = timed.asked[0].at_s
         seen = [asked.at_s - begun for asked in timed.asked]
         assert seen == pytest.approx(arrivals, abs=LATE_S)
@@ -238,7 +241,7 @@ class TestPace:
         assert time.monotonic() - begun < 3
         m = told(result)
         assert (m.ended, m.ok, m.unfinished) == (Ending.MAX_SECONDS, 1, 2)
-        assert 0.4 <= m.duration_s + 0.001 < 0.4 + LATE_S
+        assert 0.2 < m.duration_s < 0.4 + LATE_S
 
     async def test_a_stop_keeps_what_was_measured(self) -> None:
         async def ask(body: bytes, record: Record, start_s: float) -> None:
