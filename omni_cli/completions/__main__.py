@@ -12,8 +12,8 @@ from omni_cli.serve.rules.page import write_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-for shell in SHELLS:
-    (ROOT / "completions" / f"omni.{shell}").write_text(script(shell))
+for shell, text in {shell: script(shell) for shell in SHELLS}.items():
+    (ROOT / "completions" / f"omni.{shell}").write_text(text)
 write_reference(ROOT / "docs" / "cli.md")
 write_flags_page(ROOT / "docs" / "flags.md")
 write_page(ROOT / "docs" / "validation.md")

@@ -40,7 +40,7 @@ _omni_flags() { # those that are not given yet, or may be given again
 
 _omni() {
   local cur=${COMP_WORDS[COMP_CWORD]} at="" flag="" seen=" " count=0 i word
-  local flags members values operands
+  local flags members values operands words repeated
   COMPREPLY=()
   _omni_place ""
   # Which command, which flags, and whether the last one waits for its value
@@ -79,13 +79,15 @@ _omni() {
     _omni_flags
   elif [[ $members ]]; then
     _omni_offer "$members"
-  elif [[ $operands && ($count -eq 0 || $operands == *\*) ]]; then
-    _omni_operands
+  else
+    _omni_operand
   fi
 }
 
-_omni_operands() {
-  case ${operands%\*} in
+_omni_operand() { # the one that comes after $count others
+  local -a kinds=($operands)
+  case ${kinds[count]:-${repeated:+${kinds[-1]}}} in
+  "") ;;
   files) _omni_files -f ;;
   models) _omni_offer "$_omni_models" ;;
   targets)
@@ -94,7 +96,7 @@ _omni_operands() {
     _omni_files -f -X '!*.yml'
     _omni_files -d
     ;;
-  *) _omni_offer "${operands%\*}" ;;
+  words) _omni_offer "$words" ;;
   esac
 }
 
@@ -114,6 +116,7 @@ def bash(header: str, places: list[Place]) -> str:
         "# A flag ends in = if it takes a value, @ if that is a path, ? if only after a =.",
         "# Spellings of one flag are joined by commas; * at the end: it may be given again.",
         f'_omni_models="{" ".join(bundled_models())}"',
+        *(line for shared in {place.shared for place in places} for line in _shared(shared)),
         "",
         "_omni_place() { # COMMAND: sets what can follow it",
         "  case $1 in",
@@ -124,25 +127,31 @@ def bash(header: str, places: list[Place]) -> str:
         "_omni_values() { # COMMAND FLAG: sets its values, if they are known; of FLAG. its keys",
         '  values=""',
         '  case "$1 $2" in',
-        *(line for place in places for line in _values(place)),
+        *_values(places),
         "  esac",
         "}",
     ]
     return "\n".join([*lines, READER.rstrip("\n"), ""])
 
 
+def _shared(options: tuple[Option, ...]) -> list[str]:
+    """The flags that several commands have, once."""
+    if not options:
+        return []
+    return ['_omni_shared="', *_wrapped([_entry(option) for option in options], "  "), '"']
+
+
 def _place(place: Place) -> list[str]:
     members = "".join(f" {name}" for name, _ in place.members)
-    operands = " ".join(place.words) if place.operand == "words" else place.operand
-    if place.operand == "nothing":
-        operands = ""
     pattern = f'"{place.at}"' if " " in place.at or not place.at else place.at
+    more = [f'words="{" ".join(place.words)}"'] if place.words else []
+    more += ["repeated=1"] if place.many else []
+    first = [f'members="{members} "' if members else 'members=""']
+    settings = [*first, f'operands="{" ".join(place.operands)}"', *more]
     return [
         f"  {pattern})",
-        f'    members="{members} " operands="{operands}{"*" if place.many else ""}"'
-        if place.members
-        else f'    members="" operands="{operands}{"*" if place.many else ""}"',
-        '    flags="',
+        f"    {' '.join(settings)}",
+        f'    flags="{" $_omni_shared" if place.shared else ""}',
         *_wrapped([_entry(option) for option in place.options], "      "),
         '    "',
         "    ;;",
@@ -154,13 +163,14 @@ def _entry(option: Option) -> str:
     return ",".join(f"{name}{mark}" for name in option.names) + "*" * option.repeatable
 
 
-def _values(place: Place) -> list[str]:
+def _values(places: list[Place]) -> list[str]:
     found: dict[str, list[str]] = {}
-    for option in place.options:
-        for words, end in ((option.values, ""), (option.keys, ".")):
-            if words:
-                patterns = found.setdefault(" ".join(words), [])
-                patterns += [f'"{place.at} {name}{end}"' for name in option.names]
+    for place in places:
+        for option in (*place.options, *place.shared):
+            for words, end in ((option.values, ""), (option.keys, ".")):
+                if words:
+                    patterns = found.setdefault(" ".join(words), [])
+                    patterns += [f'"{place.at} {name}{end}"' for name in option.names]
     lines = []
     for values, patterns in found.items():
         lines.append(f"  {' | '.join(patterns)})")

@@ -7,12 +7,12 @@ from omni_cli.completions.words import Option, Place, bundled_models
 __all__ = ["fish"]
 
 READER = r"""
-function __omni_at # COMMAND: whether the line is at it
+function __omni_at # COMMANDS...: whether the line is at one of them
     set -l at
     for word in (commandline -opc)[2..-1]
         contains -- "$at $word" $__omni_places; and set at "$at $word"
     end
-    test "$at" = "$argv[1]"
+    contains -- "$at" $argv
 end
 
 function __omni_targets # what can be served beside the bundled models
@@ -42,13 +42,22 @@ def fish(header: str, places: list[Place]) -> str:
         "complete -c omni -f",
     ]
     for place in places:
-        here = f"complete -c omni -n {_quote(f'__omni_at {_quote(_at(place))}')}"
+        here = _here(place)
         lines += ["", f"# omni {place.at}".rstrip()]
         lines += [f"{here} {_member(name, text)}" for name, text in place.members]
         lines += [f"{here} {operand}" for operand in _operands(place)]
-        lines += [f"{here} {_flag(option)}" for option in place.options]
-        lines += [f"{here} {keys}" for keys in _keys(place)]
+        lines += [f"{here} {flag}" for option in place.options for flag in _flags(option)]
+    for shared in {place.shared for place in places if place.shared}:
+        among = [place for place in places if place.shared == shared]
+        here = _here(*among)
+        lines += ["", f"# {', '.join(f'omni {place.at}' for place in among)}"]
+        lines += [f"{here} {flag}" for option in shared for flag in _flags(option)]
     return "\n".join([*lines, ""])
+
+
+def _here(*places: Place) -> str:
+    at = " ".join(_quote(_at(place)) for place in places)
+    return f"complete -c omni -n {_quote(f'__omni_at {at}')}"
 
 
 def _at(place: Place) -> str:
@@ -61,32 +70,27 @@ def _member(name: str, text: str) -> str:
 
 def _operands(place: Place) -> list[str]:
     models = f"-a {_quote(' '.join(bundled_models()))} -d 'bundled model'"
-    return {
-        "nothing": [],
+    lines = {
         "words": [f"-a {_quote(' '.join(place.words))}"],
         "models": [models],
         "targets": [models, "-a '(__omni_targets)'"],
         "files": ["-F"],
-    }[place.operand]
+    }
+    return [line for operand in place.operands for line in lines[operand]]
 
 
-def _keys(place: Place) -> list[str]:
-    """The --flag.key of each flag that has keys."""
-    return [
-        f"-a {_quote(f'(__omni_keys {name} {chr(32).join(option.keys)})')}"
-        for option in place.options
-        if option.keys
-        for name in option.names
-    ]
-
-
-def _flag(option: Option) -> str:
+def _flags(option: Option) -> list[str]:
+    """A flag, and the --flag.key of each of its keys."""
     names = " ".join(f"{_kind(name)} {name.lstrip('-')}" for name in option.names)
     follows = {"nothing": "", "value": " -r -F" if option.is_path else " -x", "perhaps": " -f"}
     # A tab and nothing behind it: the flag's description is not repeated with each value
     values = " ".join(f"{value}\\t''" for value in option.values)
     offers = f" -a {_quote(values)}" if values else ""
-    return f"{names}{follows[option.takes]}{offers} -d {_quote(option.text)}"
+    lines = [f"{names}{follows[option.takes]}{offers} -d {_quote(option.text)}"]
+    if option.keys:
+        keys = " ".join(option.keys)
+        lines += [f"-a {_quote(f'(__omni_keys {name} {keys})')}" for name in option.names]
+    return lines
 
 
 def _kind(name: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Operand", "Option", "Place", "bundled_models", "places"]
 
 MAX_TEXT = 72  # characters of a description; it stands beside a flag on one row
-SERVE = "serve"
+SERVE, RUN_BATCH = "serve", "run-batch"
 MODELS = ("models pull", "models path", "models remove")  # whose NAME is a bundled model
 # Flags of vLLM's that take a file or a folder, which vLLM's parser does not know.
 PATHS = {
@@ -30,9 +30,10 @@ PATHS = {
     "tool_parser_plugin",
     "uds",
 }
-_PATH = re.compile(r"\b(PATH|FILE|FOLDER|DIR|OUTPUT|INPUT)\b")
+NO_PATHS = {"root_path"}  # a part of an address
+_PATH = re.compile(r"\b(PATH|FILE|FOLDER|DIR)\b")
 
-Operand = Literal["nothing", "words", "models", "targets", "files"]
+Operand = Literal["words", "models", "targets", "files"]
 """What a command takes beside its flags: ``words`` of a fixed list, ``models`` bundled ones,
 ``targets`` whatever can be served (bundled models, pipeline files, folders), ``files`` any."""
 
@@ -68,24 +69,43 @@ class Place:
     """A command, by the words that lead to it (``models pull``; empty for ``omni`` itself).
 
     Attributes:
+        at: Those words.
         members: Its subcommands with what each does; empty if it has none.
-        options: Its flags.
-        operand: What it takes beside them.
-        words: The operand's words, if these are a fixed list.
-        many: Whether it takes more than one operand.
+        options: Its own flags.
+        shared: Flags that it shares with others; the same object in each.
+        operands: What it takes beside them, in order.
+        words: The words of an operand that is a fixed list.
+        many: Whether the last operand may be given again.
     """
 
     at: str
     members: tuple[tuple[str, str], ...]
     options: tuple[Option, ...]
-    operand: Operand
+    shared: tuple[Option, ...] = ()
+    operands: tuple[Operand, ...] = ()
     words: tuple[str, ...] = ()
     many: bool = False
 
 
 def places() -> list[Place]:
     """Every command of the application, groups before their members."""
-    return [_place(ctx, command) for ctx, command in command_tree()]
+    found = [_place(ctx, command) for ctx, command in command_tree()]
+    sharing = [place for place in found if place.at in (SERVE, RUN_BATCH)]
+    shared = tuple(
+        option
+        for option in sharing[0].options
+        if all(option in place.options for place in sharing[1:])
+    )
+    return [
+        replace(
+            place,
+            options=tuple(option for option in place.options if option not in shared),
+            shared=shared,
+        )
+        if place in sharing
+        else place
+        for place in found
+    ]
 
 
 def bundled_models() -> tuple[str, ...]:
@@ -104,14 +124,14 @@ def _place(ctx: Any, command: Any) -> Place:
             if not member.hidden:
                 members.append((name, _short(member.help or "")))
     options = [_of_param(param) for param in command.get_params(ctx) if _is_shown(param)]
-    if at == SERVE:
-        options = _serve_options(options)
-    operand, words, many = _operand(at, command, ctx)
+    if at in (SERVE, RUN_BATCH):
+        options = [*_catalogue_options(at), *options]
+    operands, words, many = _operands(at, command, ctx)
     return Place(
         at=at,
         members=tuple(members),
         options=tuple(options),
-        operand=operand,
+        operands=operands,
         words=words,
         many=many,
     )
@@ -121,20 +141,22 @@ def _is_shown(param: Any) -> bool:
     return param.param_type_name == "option" and not param.hidden
 
 
-def _operand(at: str, command: Any, ctx: Any) -> tuple[Operand, tuple[str, ...], bool]:
+def _operands(at: str, command: Any, ctx: Any) -> tuple[tuple[Operand, ...], tuple[str, ...], bool]:
     if at == SERVE:
-        return "targets", (), False
+        return ("targets",), (), False
+    if at == RUN_BATCH:
+        return ("files", "targets"), (), False
     for param in command.get_params(ctx):
         if param.param_type_name != "argument":
             continue
         many = param.nargs == -1
         if at in MODELS:
-            return "models", (), many
+            return ("models",), (), many
         if words := tuple(choices_of(param)):
-            return "words", words, many
+            return ("words",), words, many
         if _is_path(param):
-            return "files", (), many
-    return "nothing", (), False
+            return ("files",), (), many
+    return (), (), False
 
 
 def _of_param(param: Any) -> Option:
@@ -153,23 +175,23 @@ def _is_path(param: Any) -> bool:
     return "path" in param.bare_type().lower() or bool(_PATH.search(param.metavar or ""))
 
 
-def _serve_options(declared: list[Option]) -> list[Option]:
-    """Those of the catalogue, which `omni serve` reads by itself, and whatever else is declared."""
-    from omni_cli.flags.catalogue import catalogue  # noqa: PLC0415 - late: it reads a large file
+def _catalogue_options(at: str) -> list[Option]:
+    """Those of a command that reads its words by itself."""
+    from omni_cli.batch.flags import batch_catalogue  # noqa: PLC0415 - late: a large file is read
+    from omni_cli.flags.catalogue import catalogue  # noqa: PLC0415
 
-    known = catalogue()
+    flags = catalogue() if at == SERVE else batch_catalogue()
     found = [
         _of_flag(flag)
-        for flag in known
+        for flag in flags
         if not (flag.positional or flag.deprecated or flag.scope == "refused")
     ]
-    names = {name for option in found for name in option.names}
-    topics = tuple(title for title in known.groups if title != "Arguments")
+    topics = tuple(title for title in flags.groups if title != "Arguments")
     return [
         replace(option, takes="perhaps", values=("all", *topics))
         if "--help" in option.names
         else option
-        for option in [*found, *(each for each in declared if not names & set(each.names))]
+        for option in found
     ]
 
 
@@ -180,7 +202,8 @@ def _of_flag(flag: Flag) -> Option:
         takes="nothing" if flag.kind == "switch" else "value",
         values=flag.choices or flag.known,
         keys=flag.keys,
-        is_path=flag.metavar in ("FILE", "FOLDER") or flag.dest in PATHS,
+        is_path=flag.dest in PATHS
+        or (bool(_PATH.search(flag.metavar)) and flag.dest not in NO_PATHS),
         repeatable=flag.repeatable,
     )
 

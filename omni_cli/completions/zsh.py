@@ -6,6 +6,8 @@ from omni_cli.completions.words import Option, Place, bundled_models
 
 __all__ = ["zsh"]
 
+# What an operand is, in the heading of a list.
+KINDS = {"words": "word", "models": "bundled model", "targets": "model", "files": "file"}
 TARGETS = r"""
 __omni_models() {
   local -a models=(MODELS)
@@ -32,6 +34,7 @@ def zsh(header: str, places: list[Place]) -> str:
             "#compdef omni",
             header,
             TARGETS.rstrip("\n").replace("MODELS", " ".join(bundled_models())),
+            *(line for shared in {place.shared for place in places} for line in _shared(shared)),
             *(line for place in places for line in _function(place)),
             "",
             "# Autoloaded from a folder of $fpath, or read by a startup file",
@@ -41,43 +44,51 @@ def zsh(header: str, places: list[Place]) -> str:
     )
 
 
+def _shared(options: tuple[Option, ...]) -> list[str]:
+    """The flags that several commands have, once: their specifications, and their keys."""
+    if not options:
+        return []
+    cases = [
+        f"  {'|'.join(option.names)}) keys=({' '.join(option.keys)}) ;;"
+        for option in options
+        if option.keys
+    ]
+    return [
+        "",
+        "typeset -ga __omni_shared=(",
+        *(f"  {spec}" for option in options for spec in _specs(option)),
+        ")",
+        "",
+        "__omni_keys() { # the keys of --flag.key, of which _arguments knows nothing",
+        "  local -a keys",
+        "  case ${PREFIX%%.*} in",
+        *cases,
+        "  esac",
+        "  compset -P 1 '*.'",
+        "  compadd -a keys",
+        "}",
+    ]
+
+
 def _function(place: Place) -> list[str]:
     specs = [spec for option in place.options for spec in _specs(option)]
     if place.members:
         return _group(place, specs)
-    action = {
-        "nothing": "",
+    actions = {
         "words": f"({' '.join(place.words)})",
         "models": "__omni_models",
         "targets": "__omni_targets",
         "files": "_files",
-    }[place.operand]
-    if action:
-        specs.append(_quote(f"{'*' if place.many else '1'}:{_kind(place)}:{action}"))
-    call = _call("_arguments -S", specs)
-    return ["", f"{_name(place.at)}() {{", *_keys(place), *call, "}"]
-
-
-def _keys(place: Place) -> list[str]:
-    """Lines that complete --flag.key, of which _arguments knows nothing."""
-    cases = [
-        f"    {'|'.join(option.names)}) keys=({' '.join(option.keys)}) ;;"
-        for option in place.options
-        if option.keys
-    ]
-    if not cases:
-        return []
-    return [
-        "  if [[ $PREFIX == -*.* ]]; then",
-        "    local -a keys",
-        "    case ${PREFIX%%.*} in",
-        *cases,
-        "    esac",
-        "    compset -P 1 '*.'",
-        "    compadd -a keys",
-        "    return",
-        "  fi",
-    ]
+    }
+    for number, operand in enumerate(place.operands, start=1):
+        repeated = place.many and number == len(place.operands)
+        before = "*" if repeated else str(number)
+        specs.append(_quote(f"{before}:{KINDS[operand]}:{actions[operand]}"))
+    keys = []
+    if place.shared:
+        keys = ["  if [[ $PREFIX == -*.* ]]; then __omni_keys; return; fi"]
+        specs.insert(0, "$__omni_shared")
+    return ["", f"{_name(place.at)}() {{", *keys, *_call("_arguments -S", specs), "}"]
 
 
 def _group(place: Place, specs: list[str]) -> list[str]:
@@ -105,7 +116,7 @@ def _group(place: Place, specs: list[str]) -> list[str]:
 
 
 def _call(command: str, specs: list[str]) -> list[str]:
-    return [f"  {command} \\", *(f"    {spec} \\" for spec in specs[:-1]), f"    {specs[-1]}"]
+    return " \\\n    ".join([f"  {command}", *specs]).split("\n")
 
 
 def _specs(option: Option) -> list[str]:
@@ -128,12 +139,6 @@ def _specs(option: Option) -> list[str]:
         own = (mark, value) if name.startswith("--") or option.takes != "perhaps" else ("", "")
         specs.append(_quote(f"{before}{name}{own[0]}{text}{own[1]}"))
     return specs
-
-
-def _kind(place: Place) -> str:
-    return {"models": "bundled model", "targets": "model", "files": "file"}.get(
-        place.operand, "word"
-    )
 
 
 def _name(at: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 
 import pytest
 
@@ -52,3 +53,9 @@ def test_bash_takes_words_that_are_not_broken_at_an_equals_sign() -> None:
         env={"PATH": "/nowhere"},
     )
     assert (run.stdout, run.stderr) == ("--dtype=half\n", "")
+
+
+def test_an_installed_wheel_carries_the_scripts() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    carried = build["targets"]["wheel"]["shared-data"]
+    assert set(carried) == {f"completions/omni.{shell}" for shell in SHELLS}

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine_bridge.models import catalogue as models
 from omni_cli.app import command_tree
+from omni_cli.batch.flags import batch_catalogue
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.help import COMMANDS, choices_of
+from tests.omni_cli.conftest import ROOT
 from tests.omni_cli.shells.conftest import FILES, FOLDER
 from tests.omni_cli.shells.shell import Answer, Shell
+from tests.tools import needed
 
 TREE = {ctx.command_path: (ctx, command) for ctx, command in command_tree()}
 GROUPS = [path for path, (_, command) in TREE.items() if hasattr(command, "list_commands")]
-SERVE = [
-    flag
-    for flag in catalogue()
-    if flag.scope != "refused" and not flag.deprecated and not flag.positional
-]
+# Flags that Typer does not know, of the commands that read their words by themselves.
+READ = {
+    path: [
+        flag
+        for flag in flags
+        if flag.scope != "refused" and not flag.deprecated and not flag.positional
+    ]
+    for path, flags in (("omni serve", catalogue()), ("omni run-batch", batch_catalogue()))
+}
+SERVE = READ["omni serve"]
 # Of one TAB among all flags of `omni serve`; a person notices a tenth of a second.
 TAB_LIMIT_S = 0.05
 TAB_TRIES = 20  # on a machine that is busy with other things
@@ -37,9 +46,7 @@ def options(path: str) -> Iterator[Any]:
 def flag_names(path: str) -> set[str]:
     """Every spelling of every flag of a command."""
     names = {name for param in options(path) for name in (*param.opts, *param.secondary_opts)}
-    if path == "omni serve":
-        names |= {name for flag in SERVE for name in (*flag.names, *flag.off)}
-    return names
+    return names | {name for flag in READ.get(path, ()) for name in (*flag.names, *flag.off)}
 
 
 def limited() -> dict[str, set[str]]:
@@ -50,7 +57,10 @@ def limited() -> dict[str, set[str]]:
         for param in options(path)
         if not param.is_flag and not param.count
     }
-    found |= {f"omni serve {flag.name}": set(flag.choices) for flag in SERVE}
+    for path, flags in READ.items():
+        # One of three of those that both commands have is tried in a batch
+        tried = flags if path == "omni serve" else flags[::3]
+        found |= {f"{path} {flag.name}": set(flag.choices or flag.known) for flag in tried}
     return {line: values for line, values in found.items() if len(values) > 1}
 
 
@@ -143,7 +153,7 @@ class TestValues:
         assert (answer.line, answer.offers) == (f"omni {flag} ", {})
 
     def test_help_of_serve_has_topics(self, shell: Shell) -> None:
-        topics = {"all", *(flag.group for flag in SERVE)}
+        topics = {"all", *catalogue().groups} - {"Arguments"}
         assert words(shell.press("omni serve --help=\t")) == topics
 
     def test_keys_of_an_object_are_offered_after_a_dot(self, shell: Shell) -> None:
@@ -165,6 +175,16 @@ class TestOperands:
         pipelines = {name for name in FILES if not name.endswith(".txt")}
         assert offers == {*models.names(), *pipelines, f"{FOLDER}/"}
 
+    def test_batch_takes_a_file_and_what_serve_takes(self, shell: Shell) -> None:
+        everything = {*FILES, f"{FOLDER}/"}
+        assert words(shell.press("omni run-batch \t")) >= everything
+        offers = words(shell.press("omni run-batch my\\ notes.txt \t"))
+        if shell.name == "fish":  # which does not count
+            assert offers >= {*models.names(), *everything}
+        else:
+            pipelines = {name for name in FILES if not name.endswith(".txt")}
+            assert offers == {*models.names(), *pipelines, f"{FOLDER}/"}
+
     def test_spaces_in_names_are_quoted(self, shell: Shell) -> None:
         assert shell.press("omni serve my\t").line == "omni serve my\\ pipeline.yml "
         assert shell.press("omni serve my\\ p\t").line == "omni serve my\\ pipeline.yml "
@@ -185,3 +205,16 @@ class TestOperands:
 
     def test_completion_takes_a_shell(self, shell: Shell) -> None:
         assert words(shell.press("omni completion \t")) == {"bash", "zsh", "fish"}
+
+
+def test_zsh_finds_it_in_its_path_of_functions(tmp_path: Path) -> None:
+    functions = tmp_path / "functions"
+    functions.mkdir()
+    (functions / "_omni").symlink_to(ROOT / "completions" / "omni.zsh")
+    (tmp_path / "again").write_text(f"fpath=({functions} $fpath); compinit -D\n")
+    shell = Shell("zsh", needed("zsh"), tmp_path)
+    try:
+        shell.source(tmp_path / "again")
+        assert words(shell.press("omni models \t")) == {"list", "path", "pull", "remove"}
+    finally:
+        shell.close()
