@@ -99,8 +99,9 @@ def _words(action: argparse.Action, value: object) -> list[str]:
     if isinstance(value, dict) or (isinstance(value, list) and action.nargs is None):
         return [f"{flag}={json.dumps(value)}"]
     if isinstance(value, list):
+        texts = [json.dumps(each) if isinstance(each, dict) else str(each) for each in value]
         # A single word may look like a flag; several never can.
-        return [f"{flag}={value[0]}"] if len(value) == 1 else [flag, *map(str, value)]
+        return [f"{flag}={texts[0]}"] if len(texts) == 1 else [flag, *texts]
     return [f"{flag}={value}"]
 
 

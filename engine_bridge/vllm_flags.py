@@ -11,21 +11,21 @@ Source: vllm/entrypoints/launchers/cli_args.py (``make_arg_parser``), vllm/engin
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import enum
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from vllm.engine import arg_utils
-from vllm.entrypoints.launchers.cli_args import make_arg_parser
+from vllm.entrypoints.launchers.cli_args import LoRAParserAction, make_arg_parser
 from vllm.reasoning import ReasoningParserManager
 from vllm.tool_parsers import ToolParserManager
 from vllm.utils import argparse_utils
 from vllm.version import __version__
+
+from engine_bridge.vllm_flag_keys import bounds, inner_values, keys
 
 __all__ = ["PATH", "as_text", "flags", "main"]
 
@@ -42,7 +42,6 @@ _UNTITLED = {"options": "Server"}
 _BOILERPLATE = ("API docs:", "Should either be a valid JSON string", "Parse human-readable")
 # Stands between a flag's help and the place of its field, on the way through the parser.
 _MARK = "\0"
-_MAX_DEPTH = 3  # levels of keys inside a JSON object; vLLM's own configurations have two
 
 
 def main() -> None:
@@ -131,7 +130,7 @@ def _attributes(action: argparse.Action, deprecated: bool) -> dict[str, object]:
     kind = "switch" if switch else _kind(action, read)
     off = [name for name in action.option_strings if switch and name.startswith("--no-")]
     names = [name for name in action.option_strings if name not in off]
-    known = _known(action)
+    configuration = _configuration(read)
     return {
         "names": sorted(names, key=lambda name: not name.startswith("--")),
         "off": off,
@@ -140,15 +139,16 @@ def _attributes(action: argparse.Action, deprecated: bool) -> dict[str, object]:
         "repeatable": isinstance(action, argparse._AppendAction),
         "nullable": nullable,
         "folded": read is not None and _folds(read),
-        "or_text": read is arg_utils.union_dict_and_str,
+        "or_text": read is arg_utils.union_dict_and_str or isinstance(action, LoRAParserAction),
         "suffixes": getattr(read, "__name__", "") == "parse_dataclass",
         "choices": [] if switch else _choices(action),
-        "known": known,
-        "keys": list(_keys(_configuration(read))) if kind == "object" else [],
+        "known": _known(action),
+        "keys": keys(configuration),
+        "inner": inner_values(configuration),
         "default": _default(action),
         "help": _clean(text),
         "deprecated": deprecated or " is deprecated" in text,
-        **(_bounds(*place) if place and kind in ("integer", "number", "count", "length") else {}),
+        **(bounds(*place) if place and kind in ("integer", "number", "count", "length") else {}),
     }
 
 
@@ -162,6 +162,8 @@ def _without_none(read: Any) -> tuple[Any, bool]:
 
 
 def _kind(action: argparse.Action, read: Any) -> str:
+    if isinstance(action, LoRAParserAction):
+        return "object"
     if read is json.loads:
         return "json" if isinstance(action.default, list) else "object"
     if read is arg_utils.union_dict_and_str or getattr(read, "__name__", "") == "parse_dataclass":
@@ -207,66 +209,6 @@ def _configuration(read: Any) -> Any:
         return None
     (cls,) = read.__defaults__
     return cls
-
-
-def _keys(root: Any, cls: Any = None, at: tuple[str, ...] = ()) -> Iterator[str]:
-    """Keys of a configuration, with dots for those inside of others; none if any key will do."""
-    cls = cls or root
-    if cls is None or not _refuses_unknown(root, at):
-        return
-    hints = get_type_hints(cls)
-    for field in dataclasses.fields(cls):
-        if not field.init or getattr(field.default, "init", None) is False:
-            continue
-        inside = (*at, field.name)
-        yield ".".join(inside)
-        inner = [
-            hint
-            for hint in arg_utils.get_type_hints(hints[field.name])
-            if dataclasses.is_dataclass(hint)
-        ]
-        if len(inner) == 1 and len(inside) < _MAX_DEPTH:
-            yield from _keys(root, inner[0], inside)
-
-
-def _refuses_unknown(root: Any, at: tuple[str, ...]) -> bool:
-    """Whether vLLM refuses a key that it does not know at this place of the object."""
-    tried: dict[str, object] = {"no_such_key": 1}
-    for name in reversed(at):
-        tried = {name: tried}
-    try:
-        TypeAdapter(root).validate_python(tried)
-    except ValidationError as error:
-        return any(each["type"] == "unexpected_keyword_argument" for each in error.errors())
-    except TypeError:  # a value written as text only
-        return False
-    return False
-
-
-def _bounds(cls: Any, name: str) -> dict[str, object]:
-    """The limits that the field's declaration carries."""
-    info = getattr(cls, "__pydantic_fields__", {}).get(name)
-    found: dict[str, object] = {}
-    for limit in [*_limits(info)] if info is not None else []:
-        for attribute, key, excluded in (
-            ("ge", "low", ""),
-            ("gt", "low", "above_low"),
-            ("le", "high", ""),
-            ("lt", "high", "below_high"),
-        ):
-            value = getattr(limit, attribute, None)
-            if value is not None:
-                found[key] = value
-                if excluded:
-                    found[excluded] = True
-    return found
-
-
-def _limits(info: Any) -> Iterator[Any]:
-    """Constraints of a field, also where they stand inside a union."""
-    yield from info.metadata
-    for part in get_args(info.annotation):
-        yield from getattr(part, "__metadata__", ())
 
 
 def _default(action: argparse.Action) -> object:

@@ -129,10 +129,14 @@ def _flag(dest: str, entry: dict[str, Any]) -> Flag:
             "way_out": disposition.way_out,
             "fulfilled": disposition.fulfilled,
         }
-    group = entry.pop("group")
-    return Flag(
-        **{"dest": dest, "group": group, "vllm_group": group, **entry, **CHANGED.get(dest, {})}
-    )
+    entry["inner"] = tuple(_inner(key, each) for key, each in entry.get("inner", {}).items())
+    entry |= {"dest": dest, "vllm_group": entry["group"], **CHANGED.get(dest, {})}
+    return Flag(**entry)
+
+
+def _inner(key: str, entry: dict[str, Any]) -> Flag:
+    entry["choices"] = tuple(entry.get("choices", ()))
+    return Flag(dest=key, names=(key,), **entry)
 
 
 def _dashed(word: str) -> str:

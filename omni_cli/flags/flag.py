@@ -40,6 +40,7 @@ class Flag:
         above_low: Whether ``low`` itself is excluded.
         below_high: Whether ``high`` itself is excluded.
         keys: Known keys of an ``object``, with dots for those inside of others; empty if free.
+        inner: What must stand under some of those keys, each as a flag whose ``dest`` is the key.
         known: Some of the values of a free text, for help and completions.
         nullable: Whether ``None``, or an empty text, may be written for "no value".
         or_text: Whether an ``object`` may be a text as well, which names something.
@@ -73,6 +74,7 @@ class Flag:
     above_low: bool = False
     below_high: bool = False
     keys: tuple[str, ...] = ()
+    inner: tuple[Flag, ...] = ()
     known: tuple[str, ...] = ()
     nullable: bool = False
     or_text: bool = False

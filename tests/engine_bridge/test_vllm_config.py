@@ -80,6 +80,7 @@ def test_a_model_may_look_like_a_flag(config: Any) -> None:
         ({"chat_template": "{{ a = b }}"}, "chat_template", "{{ a = b }}"),
         ({"tokenizer": "--looks-like-a-flag"}, "tokenizer", "--looks-like-a-flag"),
         ({"lora-modules": ["a=/b", "c=/d"]}, "lora_modules", None),
+        ({"lora-modules": ["a=/b", {"name": "c", "path": "/d"}]}, "lora_modules", None),
         ({"prefix_cache_retention_interval": None}, "prefix_cache_retention_interval", None),
         ({"dtype": None}, "dtype", "auto"),
         ({"tokenizer": None}, "tokenizer", None),

@@ -119,3 +119,15 @@ class TestTheFile:
         assert "level" not in keys
         assert "keys" not in entries["speculative_config"]
         assert "keys" not in entries["additional_config"]
+
+    def test_has_what_must_stand_under_a_key(self) -> None:
+        entries = json.loads(COMMITTED.read_text())["flags"]
+        assert entries["eplb_config"]["inner"]["window_size"] == {
+            "kind": "integer",
+            "low": 0,
+            "above_low": True,
+        }
+        choices = entries["structured_outputs_config"]["inner"]["backend"]["choices"]
+        assert {"auto", "xgrammar"} <= set(choices)
+        # A validator of vLLM's reads more than the annotation says.
+        assert "mode" not in entries["compilation_config"]["inner"]

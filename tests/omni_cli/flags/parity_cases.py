@@ -127,6 +127,30 @@ m --pooler-config.pooling_type CLS --pooler-config.use_activation false
 m --pooler-config.no_such_key 1
 m --eplb-config '{"window_size": 100}'
 m --eplb-config.window_size 1k
+m --structured-outputs-config.disable_any_whitespace True
+m --structured-outputs-config.disable_any_whitespace t
+m --structured-outputs-config.disable_any_whitespace maybe
+m --structured-outputs-config.disable_any_whitespace 2
+m --structured-outputs-config.reasoning_parser 3
+m --eplb-config.window_size 0
+m --eplb-config.window_size '"5"'
+m --eplb-config.window_size 5.0
+m --eplb-config.window_size 5.5
+m --eplb-config.window_size true
+m --eplb-config.window_size '[5]'
+m --pooler-config.logit_mean text
+m --pooler-config.logit_mean '"1.5"'
+m --pooler-config.logit_mean null
+m --pooler-config.dimensions many
+m --attention-config.tokenspeed_mla_min_split_kv 300
+m --attention-config.hisparse_config.device_buffer_size 0
+m --kv-transfer-config.kv_role both
+m --kv-transfer-config '{"kv_port": "many"}'
+m --compilation-config.cudagraph_num_of_warmups none
+m --compilation-config.pass_config.fuse_norm_quant 3
+m --compilation-config.cache_dir 3
+m --compilation-config.cudagraph_capture_sizes 3
+m --kernel-config.moe_backend Triton
 m --quantization-config.linear.weight fp8
 m --reasoning-config.reasoning_start_str '<think>'
 m --hf-overrides '{"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}'

@@ -8,11 +8,9 @@ import pytest
 
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.flags.flag import Flag
+from omni_cli.flags.limits import MAX_INTEGER, BadValue, limits
 from omni_cli.flags.values import (
-    MAX_INTEGER,
     MAX_TEXT_CHARS,
-    BadValue,
-    limits,
     read_native,
     read_text,
     read_word,
@@ -132,6 +130,21 @@ class TestWord:
                 '{"kv_port": 1.5K}',
                 ("has a number in it that decimals need a lower-case suffix (k, powers of 1000)"),
             ),
+            (
+                "structured_outputs_config",
+                '{"backend": "outline"}',
+                "its backend must be auto, guidance, lm-format-enforcer, outlines or xgrammar",
+            ),
+            (
+                "eplb_config",
+                '{"window_size": 0}',
+                "its window_size must be a whole number of at least 1",
+            ),
+            (
+                "compilation_config",
+                '{"pass_config": {"fuse_norm_quant": 3}}',
+                "its pass_config.fuse_norm_quant must be true or false",
+            ),
             ("download_dir", "a\0b", "must not contain a NUL character"),
             ("download_dir", "\udcff", "is not valid UTF-8"),
             ("download_dir", "x" * (MAX_TEXT_CHARS + 1), "is longer than 131072 characters"),
@@ -159,6 +172,7 @@ class TestText:
             ("api_key", "one", ["one"]),
             ("port", "80", 80),
             ("hf_token", "true", True),
+            ("lora_modules", '{"name": "a", "path": "/b"}', [{"name": "a", "path": "/b"}]),
             ("hf_token", "abc", "abc"),
         ],
     )
@@ -188,6 +202,8 @@ class TestNative:
             ("hf_overrides", "module.f", "module.f"),
             ("speculative_config", '{"method": "ngram"}', {"method": "ngram"}),
             ("hf_token", True, True),
+            ("lora_modules", "a=/b", ["a=/b"]),
+            ("lora_modules", [{"name": "a", "path": "/b"}], [{"name": "a", "path": "/b"}]),
             ("quantization", None, None),
         ],
     )
