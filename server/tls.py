@@ -12,7 +12,7 @@ import stat
 from engine_bridge.errors import UsageError
 from server.settings import Tls
 
-__all__ = ["build_context", "check_tls"]
+__all__ = ["MAX_PEM_BYTES", "build_context", "check_tls"]
 
 # A bundle of every public authority is a quarter of this.
 MAX_PEM_BYTES = 1024 * 1024

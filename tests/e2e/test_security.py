@@ -166,6 +166,18 @@ def test_key_is_taken_from_both_headers(
         assert client.get("/v1/models", headers=headers).status_code == status
 
 
+def test_websocket_handshake_without_a_key_is_401(ranks: list[httpx.Client]) -> None:
+    handshake = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    for client in ranks:
+        assert client.get("/v1/realtime", headers=handshake).status_code == 401
+        assert client.get("/v1/realtime", headers={**handshake, **BEARER}).status_code == 501
+
+
 def test_official_openai_client_works_with_the_key(house: House) -> None:
     base = f"{house.server.url}/v1"
     with openai.DefaultHttpxClient(verify=house.trust) as http:

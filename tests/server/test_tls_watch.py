@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import ssl
 from pathlib import Path
@@ -55,8 +56,10 @@ def test_pair_that_never_fits_is_told_once(
     (record,) = caplog.records
     assert tls.keyfile in record.getMessage()
     Path(tls.certfile).unlink()
+    os.mkfifo(tls.certfile)
     assert [watch.look() for _ in range(5)] == [False] * 5
     assert len(caplog.records) == 2
+    Path(tls.certfile).unlink()
     other.write(tmp_path)
     assert watch.look()
 
