@@ -1,6 +1,6 @@
 """The words of a command line, brought into the one form in which the parser reads them.
 
-Exactly what vLLM's own parser does before argparse sees anything: underscores become dashes in
+What vLLM's own parser does before argparse sees anything: underscores become dashes in
 names, ``-O3`` a whole flag, and dotted flags (``--compilation-config.mode 3``) are taken out and
 put together to one JSON object for each spelling.
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from engine_bridge.quantities import parse_count
 
-__all__ = ["Dotted", "Line", "normalised"]
+__all__ = ["Dotted", "Line", "is_number", "normalised"]
 
 # From the first dashes to the first dot.
 _NAME = re.compile(r"(?<=--)[^.]*")
