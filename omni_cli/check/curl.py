@@ -30,7 +30,8 @@ def curl_line(base: str, request: Request, *, has_key: bool) -> str:
     if request.body is not None and "content-type" not in request.headers:
         words += ["-H", shlex.quote("content-type: application/json")]
     for name, value in request.headers.items():
-        words += ["-H", shlex.quote(f"{name}: {value}")]
+        header = f"{name}: {value}"
+        words += ["-H", f'"{header}"' if f"${KEY_VARIABLE}" in value else shlex.quote(header)]
     if request.declared_length is not None:
         words += ["-H", shlex.quote(f"content-length: {request.declared_length}")]
     words += _body(request)

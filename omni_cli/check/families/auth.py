@@ -7,10 +7,12 @@ called: without its key it might well obey. Those are asked with GET alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from omni_cli.check import rules
 from omni_cli.check.apis import APIS, MESSAGES, dig
+from omni_cli.check.curl import KEY_VARIABLE
 from omni_cli.check.envelope import require_envelope
 from omni_cli.check.family import Family
 from omni_cli.check.outcome import Check, Fault, Skip
@@ -93,13 +95,17 @@ def _accepted(session: Session) -> str:
     header = {"authorization": f"bearer {session.wire.key}"}
     answer = session.get("/v1/models", headers=header, key="")
     if answer.status in (401, 403):
-        raise Fault("the scheme accepted whatever its case", came(answer), _hidden(answer))
+        raise Fault("the scheme accepted whatever its case", came(answer), _hidden(answer, session))
     return ""
 
 
-def _hidden(answer: Answer) -> Answer:
-    """The answer to a request that shows the key, without it."""
-    answer.request = Request("GET", "/v1/models", headers={"authorization": "bearer KEY"}, key="")
+def _hidden(answer: Answer, session: Session) -> Answer:
+    """The answer to a request that carries the key in a header of its own, without it."""
+    shown = {
+        name: value.replace(session.wire.key or "", f"${KEY_VARIABLE}")
+        for name, value in answer.request.headers.items()
+    }
+    answer.request = replace(answer.request, headers=shown)
     return answer
 
 
@@ -138,19 +144,29 @@ def _refused(key: str, session: Session) -> str:
 def _fault_of(session: Session, method: str, path: str, key: str) -> Fault | None:
     """What is wrong with the refusal of one route. That it is not there, or not for this method,
     may be said before the key is looked at."""
-    anthropic = path.startswith(MESSAGES.path)
-    headers = MESSAGES.headers if anthropic else {}
-    body: dict[str, object] | None = {} if method == "POST" else None
-    answer = session.whole(Request(method, path, headers=headers, body=body, key=key))
-    if answer.status in (404, 405, 501):
+    answer = session.whole(_request(method, path, key))
+    if answer.status in (401, 404, 405, 501):
         return None
-    if answer.status != 401:
-        return Fault("status 401", came(answer), answer)
-    try:
-        require_envelope(answer, anthropic=anthropic)
-    except Fault as fault:
-        return fault
-    return None
+    return Fault("status 401", came(answer), answer)
+
+
+def _request(method: str, path: str, key: str) -> Request:
+    headers = MESSAGES.headers if path.startswith(MESSAGES.path) else {}
+    body: dict[str, object] | None = {} if method == "POST" else None
+    return Request(method, path, headers=headers, body=body, key=key)
+
+
+def _shape(session: Session) -> str:
+    _require_key(session)
+    seen = 0
+    for method, path in (("GET", "/v1/models"), *(("POST", api.path) for api in APIS)):
+        answer = session.whole(_request(method, path, ""))
+        if answer.status == 401:
+            require_envelope(answer, anthropic=path == MESSAGES.path)
+            seen += 1
+    if not seen:
+        raise Skip("no route answers 401, see auth.none")
+    return ""
 
 
 def _challenge(session: Session) -> str:
@@ -201,11 +217,7 @@ def _x_api_key(session: Session) -> str:
     headers = {**MESSAGES.headers, "x-api-key": session.wire.key or ""}
     answer = session.whole(Request("POST", MESSAGES.path, headers=headers, body=body, key=""))
     if answer.status != 200:
-        shown = Request(
-            "POST", MESSAGES.path, headers={**headers, "x-api-key": "KEY"}, body=body, key=""
-        )
-        answer.request = shown
-        raise Fault("status 200", came(answer), answer)
+        raise Fault("status 200", came(answer), _hidden(answer, session))
     return ""
 
 
@@ -221,6 +233,7 @@ CHECKS = tuple(
             rules.STATUS_401,
             partial(_refused, WRONG_KEY),
         ),
+        ("shape", "a 401 has its family's shape", rules.OPENAI_ERRORS, _shape),
         ("challenge", "a 401 says how to authenticate", rules.CHALLENGE, _challenge),
         ("probes", "probes answer, with a key or without", rules.STATUS_401, _probes),
         ("tricks", "no odd path or header gets around it", rules.PATH_TRICKS, _tricks),

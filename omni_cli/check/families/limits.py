@@ -49,7 +49,8 @@ def _impatient(session: Session, request: Request) -> Answer:
 def _require_refusal(answer: Answer) -> str:
     """A 4xx, or a connection that is closed without a word, which the RFC allows."""
     if answer.timed_out or (answer.status and not 400 <= answer.status < 500):
-        raise Fault("a 4xx status at once", came(answer), answer)
+        shown = f"status {answer.status}" if answer.status < 300 and answer.status else came(answer)
+        raise Fault("a 4xx status at once", shown, answer)
     return f"{answer.status or 'the connection was closed'}"
 
 

@@ -459,6 +459,12 @@ def _(asked: Asked, reply: Reply) -> None:
         leak(reply)
 
 
+@fault("auth.shape")
+def _(asked: Asked, reply: Reply) -> None:
+    if reply.status == 401 and asked.target == "/v1/messages":
+        reply.body = {"error": "Unauthorized"}
+
+
 @fault("auth.challenge")
 def _(asked: Asked, reply: Reply) -> None:
     reply.headers.pop("www-authenticate", None)

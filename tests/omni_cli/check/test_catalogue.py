@@ -48,7 +48,9 @@ def test_every_check_has_a_fault_and_a_name_of_its_own() -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_fails_the_check_of_its_rule_alone(name: str, conforming: Conforming) -> None:
     conforming.twist = FAULTS[name]
-    checks = tuple(check for check in ALL if check.id not in LEAVING)
+    # A huge header takes longer than all the rest
+    left_out = {*LEAVING, "limits.header"} - {name}
+    checks = tuple(check for check in ALL if check.id not in left_out)
     timeout_s = SHORT_TIMEOUT_S if name == "limits.body" else TIMEOUT_S
     results = run(conforming, checks, timeout_s)
     assert failed(results) == [name]

@@ -46,6 +46,8 @@ def run_line(line: str) -> subprocess.CompletedProcess[str]:
         "errors.responses.method",
         "auth.tricks",
         "auth.wrong",
+        "auth.key",
+        "auth.x-api-key",
     ],
 )
 def test_a_line_sends_the_request_of_the_failure(name: str, conforming: Conforming) -> None:
