@@ -9,6 +9,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from engine_bridge.errors import ClientError
 from omni_cli.batch.asked import Asked, read_asked
 from omni_cli.batch.ending import Ending
@@ -174,11 +176,14 @@ class _Batch:
             try:
                 ending = self._execute(job, files, opened, show)
             except BaseException:
+                self._recount(job, files, show)
                 self._conclude(show, Ending(), complete=False)
                 raise
             complete = show.done == self._report.lines
             if complete:
                 targets.finish()
+            else:
+                self._recount(job, files, show)
         if ending.cause:
             self._terminal.error(ending.cause)
         self._conclude(show, ending, complete=complete)
@@ -232,11 +237,18 @@ class _Batch:
         cause = "" if finished is None else finished.cause
         return Ending(signal=end.signal, cause=cause, load_s=end.load_s)
 
+    def _recount(self, job: Job, files: Descriptors, show: BatchShow) -> None:
+        """Count what is in the files: a process that was killed has not told all of it."""
+        if job.journal is not None:
+            found = Opened(replace(job, resumed=True), _copied(files))
+            show.correct(done=found.done.count + found.waiting, failed=found.failed_before)
+            found.close()
+
     def _conclude(self, show: BatchShow, ending: Ending, *, complete: bool) -> None:
         wish = self._wish
         errors = "" if wish.error_target == STDIO else wish.error_target
         self._terminal.note(show.summary(errors))
-        if not complete and wish.output != STDIO:
+        if not complete and show.done and wish.output != STDIO:
             self._terminal.note("--resume goes on with the lines that have no result")
         if wish.json:
             load_s = None if ending.load_s is None else round(ending.load_s, 3)

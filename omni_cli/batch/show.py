@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from msgspec.structs import replace
+
 from omni_cli.terminal import Terminal, escape
 from server.batch.run import Tally
 
@@ -96,6 +98,13 @@ class BatchShow:
             left = self._left_s()
             ending = "" if left is None else f", {left:.0f} s left"
             self._terminal.note(f"{self.done} of {self._lines} lines{self._rest()}{ending}")
+
+    def correct(self, *, done: int, failed: int) -> None:
+        """Take how many lines have their result, and how many of them have failed, as the files
+        say."""
+        self._tally = replace(
+            self._tally, done=done - self._before, failed=failed - self._failed_before
+        )
 
     def line(self, text: str) -> None:
         """Pass on a line of a child, above the bar."""

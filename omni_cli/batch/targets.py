@@ -89,6 +89,7 @@ class Targets:
         self._survey = survey
         self.complete = False
         self.journal_path: Path | None = None
+        self._keep = False
         self._created: list[str] = []
         with ExitStack() as until_sure:
             until_sure.callback(self._forget)
@@ -101,12 +102,11 @@ class Targets:
             else:
                 self.journal_path = Path(wish.output + JOURNAL_SUFFIX).absolute()
                 self.journal = self._open_journal(self.journal_path, until_sure, lines)
-            self._created.clear()
             self._closing = until_sure.pop_all()
 
     def _forget(self) -> None:
-        """Leave no empty file where the opening of another has failed."""
-        for path in self._created:
+        """Leave no empty files where nothing was begun, so that the command can be given again."""
+        for path in () if self._keep else self._created:
             with suppress(FileNotFoundError):
                 os.unlink(path)
 
@@ -122,12 +122,15 @@ class Targets:
             ):
                 if not _is_stream(path):
                     LineFile(fd, path).cut_tail()
+            self._keep = self._keep or self._has_results() or self._has_records()
+            if not self._keep and self.journal_path is not None:
+                self.journal_path.unlink(missing_ok=True)
 
     def finish(self) -> None:
         """Every line has its result: what only a resumed run would need goes."""
-        if self.journal_path is None:
-            return
-        self.journal_path.unlink(missing_ok=True)
+        self._keep = True
+        if self.journal_path is not None:
+            self.journal_path.unlink(missing_ok=True)
         errors = self._wish.error_target
         if not _is_stream(errors) and os.fstat(self.errors).st_size == 0:
             with suppress(FileNotFoundError):
@@ -147,8 +150,9 @@ class Targets:
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
             flags |= os.O_EXCL if wish.existing == "refuse" else 0
         try:
+            is_new = not os.path.exists(path)
             fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
-            self._created += [path] if flags & os.O_EXCL else []
+            self._created += [path] if is_new else []
         except FileExistsError as error:
             raise _exists(flag, path, wish) from error
         except OSError as error:
@@ -192,6 +196,11 @@ class Targets:
 
     def _has_results(self) -> bool:
         return any(os.fstat(fd).st_size for fd in (self.output, self.errors))
+
+    def _has_records(self) -> bool:
+        path = self.journal_path
+        head = len(msgspec.json.encode(self._head())) + 1
+        return path is not None and path.exists() and path.stat().st_size > head
 
     def _is_torn(self, fd: int, path: Path) -> bool:
         """Whether the run before was killed before it had written the journal's head."""

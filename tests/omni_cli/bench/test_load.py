@@ -30,8 +30,9 @@ from tests.omni_cli.bench.conftest import (
     usage,
 )
 
-# How much later than scripted something may be on a machine that is busy with other tests; it is
-# never earlier. What has to be exact is compared with the server's own times, or within a record.
+# How much later than scripted something may be on a machine that is busy with other tests. A gap
+# may be shorter as well, if the chunk before it was late, and two chunks may even arrive as one. What has
+# to be exact is compared within a record.
 LATE_S = 1.0
 
 
@@ -58,7 +59,7 @@ def told(result: LoadResult, **more: Any) -> Measures:
 
 def near(found: Distribution | None, mean_s: float) -> bool:
     assert found is not None
-    return mean_s <= found.mean + 0.001 and found.mean < mean_s + LATE_S
+    return mean_s / 2 < found.mean < mean_s + LATE_S
 
 
 def means(m: Measures) -> tuple[float, float]:
@@ -70,19 +71,23 @@ def means(m: Measures) -> tuple[float, float]:
 
 class TestTimes:
     async def test_steady_tokens(self, timed: TimedServer) -> None:
-        timed.script = lambda index: Script.tokens(6, first_s=0.1, gap_s=0.02)
+        timed.script = lambda index: Script.tokens(4, first_s=0.2, gap_s=0.1)
         result = await load(timed, 8, concurrency=4)
         m = told(result)
         assert (m.ok, m.failed, m.unfinished, m.estimated) == (8, 0, 0, 0)
-        assert near(m.ttft, 0.1)
-        assert near(m.itl_chunk, 0.02)
-        assert m.itl_token == m.itl_chunk
-        assert near(m.e2e, 0.2)
-        assert m.ttft is not None
+        assert near(m.ttft, 0.2)
+        assert near(m.itl_chunk, 0.1)
         assert m.itl_token is not None
-        assert (m.ttft.count, m.itl_token.count) == (8, 40)
-        assert (m.prompt_tokens, m.output_tokens, m.total_tokens) == (24, 48, 72)
-        assert m.per_second(m.output_tokens) == pytest.approx(48 / m.duration_s)
+        assert m.itl_chunk is not None
+        # The same time, whoever shares it
+        whole = m.itl_chunk.mean * m.itl_chunk.count
+        assert m.itl_token.mean * m.itl_token.count == pytest.approx(whole)
+        assert near(m.e2e, 0.5)
+        assert m.ttft is not None
+        assert m.ttft.count == 8
+        assert 16 <= m.itl_token.count <= 24
+        assert (m.prompt_tokens, m.output_tokens, m.total_tokens) == (24, 32, 56)
+        assert m.per_second(m.output_tokens) == pytest.approx(32 / m.duration_s)
         assert m.mean_concurrency == pytest.approx(4, abs=0.5)
         assert timed.most_in_flight == m.peak_concurrency == 4
 
@@ -108,10 +113,10 @@ class TestTimes:
 
     async def test_merged_chunks_count_by_token(self, timed: TimedServer) -> None:
         pair = text("a") + text("b")
-        steps = (text("a"), 0.1, pair, 0.1, pair, finish(), usage(5), DONE)
+        steps = (text("a"), 0.2, pair, 0.2, pair, finish(), usage(5), DONE)
         timed.script = lambda index: Script(steps)
         m = told(await load(timed, 2))
-        assert near(m.itl_chunk, 0.1)
+        assert near(m.itl_chunk, 0.2)
         by_token, by_chunk = means(m)
         assert by_token == pytest.approx(by_chunk / 2)
         assert m.itl_chunk is not None
@@ -121,7 +126,7 @@ class TestTimes:
     async def test_merged_tokens_in_one_event_are_said_to_be_spread(
         self, timed: TimedServer
     ) -> None:
-        timed.script = lambda index: Script((text("ab"), 0.1, text("cd"), finish(), usage(4), DONE))
+        timed.script = lambda index: Script((text("ab"), 0.2, text("cd"), finish(), usage(4), DONE))
         m = told(await load(timed, 2))
         by_token, by_chunk = means(m)
         assert by_token == pytest.approx(by_chunk / 2)
@@ -129,16 +134,16 @@ class TestTimes:
         assert any("spread evenly" in note for note in m.notes)
 
     async def test_what_has_no_text_is_no_chunk(self, timed: TimedServer) -> None:
-        steps = (ROLE, 0.05, COMMENT, 0.05, text("a"), 0.05, text(""), COMMENT, 0.05, text("b"))
+        steps = (ROLE, 0.1, COMMENT, 0.1, text("a"), 0.1, text(""), COMMENT, 0.1, text("b"))
         timed.script = lambda index: Script((*steps, finish(), usage(2), DONE))
         m = told(await load(timed, 2))
-        assert near(m.ttft, 0.1)
-        assert near(m.itl_chunk, 0.1)
+        assert near(m.ttft, 0.2)
+        assert near(m.itl_chunk, 0.2)
         assert m.itl_chunk is not None
         assert m.itl_chunk.count == 2
 
     async def test_without_usage_nothing_is_said_by_token(self, timed: TimedServer) -> None:
-        timed.script = lambda index: Script((text("a"), 0.02, text("b"), finish(), DONE))
+        timed.script = lambda index: Script((text("a"), 0.2, text("b"), finish(), DONE))
         m = told(await load(timed, 3), limits_ms={"tpot": 1000.0})
         assert (m.itl_token, m.tpot, m.output_tokens, m.total_tokens) == (None, None, None, None)
         assert m.itl_chunk is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from omni_cli.check.catalogue import ALL
@@ -12,6 +14,7 @@ from omni_cli.check.session import Session
 from omni_cli.check.wire import Wire
 from tests.omni_cli.check.conforming import KEY, Conforming
 from tests.omni_cli.check.faults import FAULTS
+from tests.omni_cli.conftest import ROOT
 
 # Longer than anything here takes
 TIMEOUT_S = 10.0
@@ -43,6 +46,11 @@ def test_every_check_has_a_fault_and_a_name_of_its_own() -> None:
     assert len(BY_ID) == len(ALL)
     assert {check.family for check in ALL} == set(Family)
     assert set(FAULTS) | set(LEAVING) == set(BY_ID)
+
+
+def test_the_page_has_every_family() -> None:
+    rows = re.findall(r"^\| (\w+) \| ", (ROOT / "docs/check.md").read_text(), re.MULTILINE)
+    assert [row for row in rows if row in set(Family)] == list(Family)
 
 
 @pytest.mark.parametrize("name", FAULTS)

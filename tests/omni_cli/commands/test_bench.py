@@ -30,7 +30,7 @@ def bench(omni: RunOmni, timed: TimedServer, *flags: str) -> tuple[int, dict[str
 
 class TestServe:
     def test_a_load_is_told_as_one_object(self, timed: TimedServer, omni: RunOmni) -> None:
-        timed.script = lambda index: Script.tokens(4, 0.05, 0.02)
+        timed.script = lambda index: Script.tokens(4, 0.05, 0.1)
         flags = (
             "--num-prompts",
             "6",
@@ -48,7 +48,7 @@ class TestServe:
         assert found["requests"] == {"planned": 6, "ok": 6, "failed": 0, "unfinished": 0}
         assert (found["ended"], found["failures"]) == ("complete", [])
         assert list(found["ttft_ms"]) == ["count", "mean", "p50", "p99.9", "max"]
-        assert 50 <= found["ttft_ms"]["p50"] < 500
+        assert 50 <= found["ttft_ms"]["p50"] < 1000
         assert found["itl_token_ms"]["count"] == 18
         assert found["tokens"] == {"prompt": 18, "output": 24, "estimated_answers": 0}
         assert found["goodput"]["limits_ms"] == {"ttft": 5000.0, "tpot": 1000.0}
@@ -106,7 +106,7 @@ class TestServe:
         assert "do not believe them" in lines[3]
 
     def test_text_names_every_number(self, timed: TimedServer, omni: RunOmni) -> None:
-        timed.script = lambda index: Script.tokens(3, 0.01, 0.01)
+        timed.script = lambda index: Script.tokens(3, 0.1, 0.1)
         flags = ("--num-prompts", "4", "--request-rate", "50", "--goodput", "ttft:5000")
         done = omni("bench", "serve", "--url", timed.url, *flags)
         assert done.code == 0

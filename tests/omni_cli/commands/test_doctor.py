@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 from pathlib import Path
 
 from engine_bridge.run_directory import LOCK, PREFIX
-from tests.omni_cli.conftest import RunOmni
+from tests.omni_cli.conftest import ROOT, RunOmni
 
 # Processor time of the whole command; half of it on a quiet machine
 MAX_CPU_S = 0.8
@@ -71,6 +72,11 @@ def test_it_finds_leftovers_and_changes_nothing(omni: RunOmni, tmp_path: Path) -
     assert ".tiny." in found["unfinished"]["text"]
     assert found["zsh"]["status"] == "note"
     assert "a-secret-token" not in run.out
+
+
+def test_the_page_has_every_section() -> None:
+    page = (ROOT / "docs/doctor.md").read_text()
+    assert re.findall(r"^\| (\w+) \| ", page, re.MULTILINE) == ["section", *SECTIONS]
 
 
 def test_the_plain_form_can_be_pasted(omni: RunOmni, tmp_path: Path) -> None:

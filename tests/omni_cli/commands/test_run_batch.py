@@ -155,7 +155,8 @@ class TestRun:
             return Step(body={}, headers={"connection": "close"})
 
         server.step = step
-        arguments = ("in.jsonl", "-o", "out", "--concurrency", "1", "--max-retries", "0")
+        # A connection that the closing socket had taken breaks, and is tried again.
+        arguments = ("in.jsonl", "-o", "out", "--concurrency", "1", "--max-retries", "2")
         run = omni("run-batch", *arguments, "--url", server.url)
         assert run.code == 1
         assert f"error: {server.url}: cannot be reached any more" in run.err
