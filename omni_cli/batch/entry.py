@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from engine_bridge.errors import ClientError
-from omni_cli.batch.asked import Asked, read_asked
+from omni_cli.batch.asked import Asked
 from omni_cli.batch.ending import Ending
 from omni_cli.batch.remote import run_on_server
 from omni_cli.batch.show import BatchShow
@@ -21,8 +21,7 @@ from omni_cli.batch.targets import Targets, refuse_early
 from omni_cli.batch.wish import STDIO, BatchWish
 from omni_cli.client.connection import Connection
 from omni_cli.client.target import Target
-from omni_cli.flags.catalogue import Catalogue, catalogue
-from omni_cli.flags.parsed import Parsed
+from omni_cli.flags.catalogue import catalogue
 from omni_cli.terminal import Terminal
 from server.batch.check import Report, check
 from server.batch.job import Descriptors, Job, Opened
@@ -39,12 +38,8 @@ USAGE = 2
 INTERRUPTED = 130
 
 
-def run_batch(parsed: Parsed, flags: Catalogue) -> int:
+def run_batch(asked: Asked) -> int:
     """Check and run a batch.
-
-    Args:
-        parsed: The command line; it does not ask for help.
-        flags: Its catalogue, ``batch_catalogue()``.
 
     Returns:
         The exit code: 1 if a line failed, or has no result.
@@ -57,12 +52,6 @@ def run_batch(parsed: Parsed, flags: Catalogue) -> int:
         ChildDied: An engine died.
         BrokenPipeError: The reader of the output left.
     """
-    asked, problems = read_asked(parsed, flags, os.environ)
-    if asked is None:
-        terminal = Terminal()
-        for problem in problems:
-            terminal.error(str(problem))
-        return USAGE
     wish = asked.wish
     terminal = Terminal(wish.verbosity)
     if not wish.check:

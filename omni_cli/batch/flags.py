@@ -8,12 +8,12 @@ from omni_cli.batch.wish import DEFAULT_MAX_RETRIES
 from omni_cli.flags.catalogue import Catalogue, catalogue
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.own import CROSS_ORIGIN, LISTENING, OUTPUT, SECURITY, SETTINGS
-from server.batch.run import MAX_CONCURRENCY
+from server.batch.bounds import MAX_CONCURRENCY
 
-__all__ = ["OWN_DESTS", "SERVER_DESTS", "batch_catalogue", "is_http_only"]
+__all__ = ["BATCH", "OWN_DESTS", "SERVER", "SERVER_DESTS", "batch_catalogue", "is_http_only"]
 
 BATCH = "Batch"
-SERVER = "Server"
+SERVER = "RunningServer"
 GROUPS = {
     "Arguments": "What is run.",
     BATCH: "Where results go, and how lines are run.",

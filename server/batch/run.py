@@ -21,7 +21,6 @@ from server.batch.retry import may_retry, retry_delay_s
 from server.batch.sink import Sink
 
 __all__ = [
-    "MAX_CONCURRENCY",
     "Batch",
     "Broken",
     "Sender",
@@ -31,8 +30,6 @@ __all__ = [
     "run_batch",
 ]
 
-# Lines at work at once. No engine takes more sequences, and each holds its body and a task.
-MAX_CONCURRENCY = 4096
 # Between two reports; a bar that moves faster only costs time.
 REPORT_EVERY_S = 0.5
 

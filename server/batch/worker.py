@@ -27,9 +27,10 @@ from engine_bridge.messages.from_frontend import (
 from engine_bridge.messages.to_frontend import StartFrontend, ToFrontend
 from server.app import create_app
 from server.batch.asgi import AppSender
+from server.batch.bounds import MAX_CONCURRENCY
 from server.batch.files import WriteFailed
 from server.batch.job import Descriptors, Job, Opened
-from server.batch.run import MAX_CONCURRENCY, Batch, Tally, run_batch
+from server.batch.run import Batch, Tally, run_batch
 from server.frontend import ParentLink, attached
 from server.settings import FrontendSettings
 from server.upstream import UpstreamStage
