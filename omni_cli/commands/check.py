@@ -42,9 +42,10 @@ def check(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     json: options.Json = False,
 ) -> None:
-    """Check whether a server keeps the rules of the OpenAI and Anthropic APIs.
+    """Test whether a server keeps the rules of its APIs.
 
-    Works with any server, not only omni's. Each check passes, fails or is skipped with the reason;
+    The rules are those of the OpenAI and Anthropic APIs, of HTTP and of server-sent events; the
+    server need not be omni's. Each check passes, fails or is skipped with the reason;
     a failure shows the rule, what was expected, what came, and a curl line that shows it again.
     With --api-key it also checks that every route asks for the key.
 

@@ -24,7 +24,7 @@ Port = Annotated[
 
 
 def doctor(port: Port = None, json: options.Json = False) -> None:
-    """Look for what keeps omni from working here, and report what is installed.
+    """Report what is installed here, and what is in the way.
 
     It changes nothing. Each finding is ok, a note or a problem, with the way out; the exit code is
     1 if there is a problem. Keys and tokens are masked: the output can be pasted into a bug report.

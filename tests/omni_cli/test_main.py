@@ -24,10 +24,17 @@ Usage: omni COMMAND [OPTIONS]
 Serve any-to-any models on vLLM, and use them.
 
 Commands:
-  serve    Serve a model, or a pipeline of models, over HTTP until interrupted.
-  chat     Talk to a served model, or ask it one question.
-  models   Fetch, list and remove the bundled models.
-  version  Show the versions of omni and of the engine below it.
+  serve       Serve a model, or a pipeline of models, over HTTP until
+              interrupted.
+  chat        Talk to a served model, or ask it one question.
+  complete    Let a served model go on from a text, once.
+  bench       Measure how fast a server answers, and how fast it starts.
+  check       Test whether a server keeps the rules of its APIs.
+  doctor      Report what is installed here, and what is in the way.
+  run-batch   Run a file of requests, against a server or on engines of its own.
+  models      Fetch, list and remove the bundled models.
+  completion  Print the completion script of a shell.
+  version     Show the versions of omni and of the engine below it.
 
 Options:
   -h, --help  Show this help.
