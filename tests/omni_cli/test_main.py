@@ -52,7 +52,7 @@ QUICK = [
     (["serve", "--help"], 0.25),
     (["chat", "--help"], 0.25),
     (["serve", "--nope"], 0.25),
-    (["nope"], 0.25),
+    (["qqq"], 0.25),
     (["chat", "--nope"], 0.25),
 ]
 
@@ -86,7 +86,7 @@ class TestUsageErrors:
     @pytest.mark.parametrize(
         ("args", "line"),
         [
-            (["nope"], "no such command: nope (see `omni --help`)"),
+            (["qqq"], "no such command: qqq (see `omni --help`)"),
             (["sreve"], "no such command: sreve; did you mean serve? (see `omni --help`)"),
             (["--nope"], "no such option: --nope (see `omni --help`)"),
             (
