@@ -20,7 +20,9 @@ def refusal(flag: Flag, spelled: str, value: object, origin: Origin) -> Problem 
         value: Read by the flag's kind.
         origin: Who gave it.
     """
-    if flag.scope != "refused" or value == flag.default or value in (None, False, []):
+    # By identity: 0 is a rank, and no "no".
+    no = value is None or value is False or value == []
+    if flag.scope != "refused" or no or value == flag.default:
         return None
     return Problem(
         subject=spelled,
