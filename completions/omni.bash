@@ -624,10 +624,10 @@ _omni_values() { # COMMAND FLAG: sets its values, if they are known; of FLAG. it
     ;;
   "run-batch --help" | "run-batch -h")
     values="
-      all Batch Server Listening Security CrossOrigin Processes Output Settings AttentionConfig
-      CacheConfig CompilationConfig Frontend KernelConfig LoRAConfig LoadConfig LoggingConfig
-      MambaConfig ModelConfig MultiModalConfig ObservabilityConfig OffloadConfig ParallelConfig
-      SchedulerConfig StructuredOutputsConfig VllmConfig
+      all Batch RunningServer Listening Security CrossOrigin Processes Output Settings
+      AttentionConfig CacheConfig CompilationConfig Frontend KernelConfig LoRAConfig LoadConfig
+      LoggingConfig MambaConfig ModelConfig MultiModalConfig ObservabilityConfig OffloadConfig
+      ParallelConfig SchedulerConfig Server StructuredOutputsConfig VllmConfig
     "
     ;;
   esac

@@ -26,8 +26,8 @@ complete -c omni -n '__omni_at \'\'' -a 'serve' -d 'Serve a model, or a pipeline
 complete -c omni -n '__omni_at \'\'' -a 'chat' -d 'Talk to a served model, or ask it one question'
 complete -c omni -n '__omni_at \'\'' -a 'complete' -d 'Let a served model go on from a text, once'
 complete -c omni -n '__omni_at \'\'' -a 'bench' -d 'Measure how fast a server answers, and how fast it starts'
-complete -c omni -n '__omni_at \'\'' -a 'check' -d 'Check whether a server keeps the rules of the OpenAI and Anthropic APIs'
-complete -c omni -n '__omni_at \'\'' -a 'doctor' -d 'Look for what keeps omni from working here, and report what is installed'
+complete -c omni -n '__omni_at \'\'' -a 'check' -d 'Test whether a server keeps the rules of its APIs'
+complete -c omni -n '__omni_at \'\'' -a 'doctor' -d 'Report what is installed here, and what is in the way'
 complete -c omni -n '__omni_at \'\'' -a 'run-batch' -d 'Run a file of requests, against a server or on engines of its own'
 complete -c omni -n '__omni_at \'\'' -a 'models' -d 'Fetch, list and remove the bundled models'
 complete -c omni -n '__omni_at \'\'' -a 'completion' -d 'Print the completion script of a shell'
@@ -174,7 +174,7 @@ complete -c omni -n '__omni_at \' run-batch\'' -l api-key -x -d 'Key that the se
 complete -c omni -n '__omni_at \' run-batch\'' -l timeout -x -d 'Longest wait for a server that is starting, and for one answer'
 complete -c omni -n '__omni_at \' run-batch\'' -l ca-file -r -F -d 'Trust the certificates in this PEM file instead of the well-known...'
 complete -c omni -n '__omni_at \' run-batch\'' -l insecure -d 'Trust any certificate'
-complete -c omni -n '__omni_at \' run-batch\'' -l help -s h -f -a 'all\\t\'\' Batch\\t\'\' Server\\t\'\' Listening\\t\'\' Security\\t\'\' CrossOrigin\\t\'\' Processes\\t\'\' Output\\t\'\' Settings\\t\'\' AttentionConfig\\t\'\' CacheConfig\\t\'\' CompilationConfig\\t\'\' Frontend\\t\'\' KernelConfig\\t\'\' LoRAConfig\\t\'\' LoadConfig\\t\'\' LoggingConfig\\t\'\' MambaConfig\\t\'\' ModelConfig\\t\'\' MultiModalConfig\\t\'\' ObservabilityConfig\\t\'\' OffloadConfig\\t\'\' ParallelConfig\\t\'\' SchedulerConfig\\t\'\' StructuredOutputsConfig\\t\'\' VllmConfig\\t\'\'' -d 'Show this help'
+complete -c omni -n '__omni_at \' run-batch\'' -l help -s h -f -a 'all\\t\'\' Batch\\t\'\' RunningServer\\t\'\' Listening\\t\'\' Security\\t\'\' CrossOrigin\\t\'\' Processes\\t\'\' Output\\t\'\' Settings\\t\'\' AttentionConfig\\t\'\' CacheConfig\\t\'\' CompilationConfig\\t\'\' Frontend\\t\'\' KernelConfig\\t\'\' LoRAConfig\\t\'\' LoadConfig\\t\'\' LoggingConfig\\t\'\' MambaConfig\\t\'\' ModelConfig\\t\'\' MultiModalConfig\\t\'\' ObservabilityConfig\\t\'\' OffloadConfig\\t\'\' ParallelConfig\\t\'\' SchedulerConfig\\t\'\' Server\\t\'\' StructuredOutputsConfig\\t\'\' VllmConfig\\t\'\'' -d 'Show this help'
 
 # omni models
 complete -c omni -n '__omni_at \' models\'' -a 'list' -d 'List the bundled models, and which of them are in the cache'

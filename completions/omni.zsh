@@ -402,8 +402,8 @@ _omni() {
     'chat:Talk to a served model, or ask it one question'
     'complete:Let a served model go on from a text, once'
     'bench:Measure how fast a server answers, and how fast it starts'
-    'check:Check whether a server keeps the rules of the OpenAI and Anthropic APIs'
-    'doctor:Look for what keeps omni from working here, and report what is installed'
+    'check:Test whether a server keeps the rules of its APIs'
+    'doctor:Report what is installed here, and what is in the way'
     'run-batch:Run a file of requests, against a server or on engines of its own'
     'models:Fetch, list and remove the bundled models'
     'completion:Print the completion script of a shell'
@@ -625,7 +625,7 @@ _omni_run_batch() {
     '(--timeout)--timeout=[Longest wait for a server that is starting, and for one answer]:timeout:' \
     '(--ca-file)--ca-file=[Trust the certificates in this PEM file instead of the well-known...]:ca-file:_files' \
     '(--insecure)--insecure[Trust any certificate]' \
-    '(--help -h)--help=-[Show this help]::topic:(all Batch Server Listening Security CrossOrigin Processes Output Settings AttentionConfig CacheConfig CompilationConfig Frontend KernelConfig LoRAConfig LoadConfig LoggingConfig MambaConfig ModelConfig MultiModalConfig ObservabilityConfig OffloadConfig ParallelConfig SchedulerConfig StructuredOutputsConfig VllmConfig)' \
+    '(--help -h)--help=-[Show this help]::topic:(all Batch RunningServer Listening Security CrossOrigin Processes Output Settings AttentionConfig CacheConfig CompilationConfig Frontend KernelConfig LoRAConfig LoadConfig LoggingConfig MambaConfig ModelConfig MultiModalConfig ObservabilityConfig OffloadConfig ParallelConfig SchedulerConfig Server StructuredOutputsConfig VllmConfig)' \
     '(--help -h)-h[Show this help]' \
     '1:file:_files' \
     '2:model:__omni_targets'
