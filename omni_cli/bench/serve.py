@@ -75,7 +75,6 @@ def bench_serve(target: Target, wishes: LoadWishes, *, as_object: bool, save: Pa
 
 async def _run(target: Target, wishes: LoadWishes, model: str, terminal: Terminal) -> LoadResult:
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + wishes.max_seconds
     stops: list[Callable[[Ending], None]] = []
     interrupted = asyncio.Event()
 
@@ -95,6 +94,7 @@ async def _run(target: Target, wishes: LoadWishes, model: str, terminal: Termina
 
     async with LoadClient.open(target, wishes.endpoint, target.timeout_s) as client:
         room = wishes.concurrency or MAX_CONCURRENCY
+        deadline = loop.time() + wishes.max_seconds
         if wishes.warmup:
             warmer = Load(
                 client.ask, lambda i: body(wishes.count + i), wishes.warmup, concurrency=room

@@ -31,8 +31,8 @@ from tests.omni_cli.bench.conftest import (
 )
 
 # How much later than scripted something may be on a machine that is busy with other tests. A gap
-# may be shorter as well, if the chunk before it was late, and two chunks may even arrive as one. What has
-# to be exact is compared within a record.
+# may be shorter as well, if the chunk before it was late, and two chunks may even arrive as one.
+# What has to be exact is compared within a record.
 LATE_S = 1.0
 
 

@@ -49,7 +49,8 @@ class TestServe:
         assert (found["ended"], found["failures"]) == ("complete", [])
         assert list(found["ttft_ms"]) == ["count", "mean", "p50", "p99.9", "max"]
         assert 50 <= found["ttft_ms"]["p50"] < 1000
-        assert found["itl_token_ms"]["count"] == 18
+        # Chunks that arrive together on a busy machine are one
+        assert 9 <= found["itl_token_ms"]["count"] <= 18
         assert found["tokens"] == {"prompt": 18, "output": 24, "estimated_answers": 0}
         assert found["goodput"]["limits_ms"] == {"ttft": 5000.0, "tpot": 1000.0}
         assert found["goodput"]["share"] == 1.0
@@ -58,7 +59,8 @@ class TestServe:
         lines = [json.loads(line) for line in Path("save.jsonl").read_text().splitlines()]
         assert [line["index"] for line in lines] == list(range(6))
         assert {line["outcome"] for line in lines} == {"ok"}
-        assert [len(line["gaps_s"]) for line in lines] == [3] * 6
+        assert {len(line["gaps_s"]) for line in lines} <= {1, 2, 3}
+        assert all(len(line["gaps_s"]) == len(line["gap_tokens"]) for line in lines)
 
     def test_the_request_is_what_the_flags_say(self, timed: TimedServer, omni: RunOmni) -> None:
         flags = "--num-prompts 2 --warmup 0 --input-len 5 --output-len 7 --ignore-eos --chunk-usage"
