@@ -17,13 +17,14 @@ from omni_cli.batch.ending import Ending
 from omni_cli.batch.remote import run_on_server
 from omni_cli.batch.show import BatchShow
 from omni_cli.batch.source import Source, open_source
-from omni_cli.batch.targets import Targets, refuse_early
+from omni_cli.batch.targets import Targets, foreign, refuse_early
 from omni_cli.batch.wish import STDIO, BatchWish
 from omni_cli.client.connection import Connection
 from omni_cli.client.target import Target
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.terminal import Terminal
 from server.batch.check import Report, check
+from server.batch.done import ForeignLine
 from server.batch.job import Descriptors, Job, Opened
 from server.batch.run import Tally
 
@@ -154,7 +155,10 @@ class _Batch:
             files = Descriptors(
                 self._source.file.fileno(), targets.output, targets.errors, targets.journal
             )
-            opened = Opened(job, _copied(files))
+            try:
+                opened = Opened(job, _copied(files))
+            except ForeignLine as error:
+                raise foreign(error, wish) from error
             show = BatchShow(
                 self._terminal,
                 lines=self._report.lines,
@@ -229,7 +233,11 @@ class _Batch:
     def _recount(self, job: Job, files: Descriptors, show: BatchShow) -> None:
         """Count what is in the files: a process that was killed has not told all of it."""
         if job.journal is not None:
-            found = Opened(replace(job, resumed=True), _copied(files))
+            # The one that is there: the worker may have put another in its place.
+            journal = os.open(job.journal, os.O_RDWR | os.O_APPEND)
+            source, output, errors = map(os.dup, (files.source, files.output, files.errors))
+            now = Descriptors(source, output, errors, journal)
+            found = Opened(replace(job, resumed=True), now)
             show.correct(done=found.done.count + found.waiting, failed=found.failed_before)
             found.close()
 

@@ -17,10 +17,10 @@ from engine_bridge.errors import UsageError
 from omni_cli.batch.wish import JOURNAL_SUFFIX, STDIO, BatchWish
 from server.batch.done import DoneLines, ForeignLine
 from server.batch.files import LineFile
-from server.batch.journal import Head, read_head
+from server.batch.journal import Head, new_path, read_head
 from server.batch.lines import Survey
 
-__all__ = ["Targets", "refuse_early"]
+__all__ = ["Targets", "foreign", "refuse_early"]
 
 # A run whose parent was just killed needs a moment to end.
 LOCK_WAIT_S = 5.0
@@ -95,6 +95,8 @@ class Targets:
             until_sure.callback(self._forget)
             self.output = self._open("-o", wish.output, until_sure)
             self.errors = self._open("--errors", wish.error_target, until_sure)
+            if wish.existing == "overwrite":
+                self._empty()
             if _is_stream(wish.output):
                 with tempfile.TemporaryFile() as file:
                     self.journal = os.dup(file.fileno())
@@ -131,6 +133,8 @@ class Targets:
         self._keep = True
         if self.journal_path is not None:
             self.journal_path.unlink(missing_ok=True)
+            # Left by a kill in the middle of a compaction.
+            new_path(self.journal_path).unlink(missing_ok=True)
         errors = self._wish.error_target
         if not _is_stream(errors) and os.fstat(self.errors).st_size == 0:
             with suppress(FileNotFoundError):
@@ -160,11 +164,15 @@ class Targets:
         closing.callback(os.close, fd)
         if not _is_stream(path):
             _lock(fd, flag, path, LOCK_WAIT_S if wish.existing == "resume" else 0.0)
-            if wish.existing == "overwrite":
-                # First of all, or a kill in between would leave the old results to be adopted.
-                Path(wish.output + JOURNAL_SUFFIX).unlink(missing_ok=True)
-                os.ftruncate(fd, 0)
         return fd
+
+    def _empty(self) -> None:
+        """Drop the results of before, once both files are ours."""
+        # First of all, or a kill in between would leave the old results to be adopted.
+        Path(self._wish.output + JOURNAL_SUFFIX).unlink(missing_ok=True)
+        for fd, path in ((self.output, self._wish.output), (self.errors, self._wish.error_target)):
+            if not _is_stream(path):
+                os.ftruncate(fd, 0)
 
     def _open_journal(self, path: Path, closing: ExitStack, lines: int) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -231,17 +239,20 @@ class Targets:
     def _require_complete(self, lines: int) -> None:
         """Without a journal the batch has ended, or it is not one."""
         done = DoneLines(self._survey.lines)
-        path, way_out = self._wish.output, "--overwrite begins again"
-        try:
-            for fd, name in ((self.output, path), (self.errors, self._wish.error_target)):
-                path = name
-                done.read(fd, self._survey.digest)
-        except ForeignLine as error:
-            reason = f"line {error.number} is no result of {self._wish.source_name}"
-            raise UsageError("--resume", path, reason, way_out) from error
+        for fd, path in ((self.output, self._wish.output), (self.errors, self._wish.error_target)):
+            try:
+                done.read(fd, self._survey.digest, path)
+            except ForeignLine as error:
+                raise foreign(error, self._wish) from error
         if done.count < lines:
             reason = f"has {done.count} of {lines} results, and no journal beside it"
-            raise UsageError("--resume", self._wish.output, reason, way_out)
+            raise UsageError("--resume", self._wish.output, reason, "--overwrite begins again")
+
+
+def foreign(error: ForeignLine, wish: BatchWish) -> UsageError:
+    """What a result file is told that holds something else."""
+    reason = f"line {error.number} is no result of {wish.source_name}"
+    return UsageError("--resume", error.name, reason, "--overwrite begins again")
 
 
 def _lock(fd: int, flag: str, path: str, wait_s: float) -> None:

@@ -16,11 +16,13 @@ class ForeignLine(Exception):
     """A result file holds a line that is no result of this input.
 
     Args:
-        number: Of the line in the result file.
+        name: The file, as the user spells it.
+        number: Of the line in it.
     """
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.name = name
         self.number = number
 
 
@@ -47,12 +49,13 @@ class DoneLines:
         self._bits[number >> 3] |= 1 << (number & 7)
         self.count += 1
 
-    def read(self, fd: int, digest: str) -> int:
+    def read(self, fd: int, digest: str, name: str) -> int:
         """Add every line that a result file is about; it holds whole lines only.
 
         Args:
             fd: The file, readable.
             digest: Of the input.
+            name: Of the file, for the error.
 
         Returns:
             How many lines the file has.
@@ -67,7 +70,7 @@ class DoneLines:
                 found += 1
                 number = line_number_of(start, digest)
                 if number is None or number >> 3 >= len(self._bits) or number in self:
-                    raise ForeignLine(found)
+                    raise ForeignLine(name, found)
                 self.add(number)
                 if not start.endswith(b"\n"):
                     _skip_line(file)

@@ -90,8 +90,8 @@ class Opened:
         if job.resumed:
             output.cut_tail()
             errors.cut_tail()
-            self.done.read(output.fd, job.digest)
-            self.failed_before = self.done.read(errors.fd, job.digest)
+            self.done.read(output.fd, job.digest, job.output)
+            self.failed_before = self.done.read(errors.fd, job.digest, job.errors)
         left = {
             record.number: record
             for record in (journal.records() if job.resumed else ())

@@ -22,7 +22,7 @@ import msgspec
 
 from server.batch.files import LineFile, WriteFailed
 
-__all__ = ["Head", "Journal", "Record", "read_head"]
+__all__ = ["Head", "Journal", "Record", "new_path", "read_head"]
 
 FORMAT = 1
 # A head is a few names and numbers.
@@ -174,12 +174,12 @@ class Journal:
         Raises:
             WriteFailed: There is no room for it.
         """
-        new_path = None if self._path is None else self._path.with_name(f"{self._path.name}.new")
+        path = None if self._path is None else new_path(self._path)
         try:
-            new = Journal(_create(new_path, self._head), new_path)
+            new = Journal(_create(path, self._head), path)
             moved = [await new.add(each.number, each.failed, self.read(each)) for each in live]
-            if new_path is not None and self._path is not None:
-                os.replace(new_path, self._path)
+            if path is not None and self._path is not None:
+                os.replace(path, self._path)
         except OSError as error:
             raise WriteFailed(self._file.name, error.strerror or str(error)) from error
         self._file.close()
@@ -190,6 +190,11 @@ class Journal:
     def close(self) -> None:
         """Close the file, which stays."""
         self._file.close()
+
+
+def new_path(path: Path) -> Path:
+    """Where the successor of a journal is written."""
+    return path.with_name(f"{path.name}.new")
 
 
 def _create(path: Path | None, head: bytes) -> int:

@@ -93,31 +93,34 @@ async def _serve(channel: SocketChannel) -> int:
 
 
 async def _run(batch: Batch, sender: AppSender, opened: Opened, channel: SocketChannel) -> None:
-    reports: asyncio.Queue[Tally] = asyncio.Queue(maxsize=1)
-
-    async def pass_on() -> None:
-        while True:
-            await _send(channel, _progress(await reports.get()))
+    latest = Tally()
+    over = False
+    changed = asyncio.Event()
 
     def report(tally: Tally) -> None:
-        # One that the parent has not been told yet is out of date.
-        with contextlib.suppress(asyncio.QueueEmpty):
-            reports.get_nowait()
-        reports.put_nowait(tally)
+        nonlocal latest
+        latest = tally
+        changed.set()
+
+    async def pass_on() -> None:
+        while not over:
+            await changed.wait()
+            changed.clear()
+            await _send(channel, _progress(latest))
 
     passing = asyncio.create_task(pass_on())
     finished = BatchFinished()
-    tally = Tally()
     try:
-        tally = await run_batch(batch, sender, opened.sink, report)
+        await run_batch(batch, sender, opened.sink, report)
     except WriteFailed as error:
         finished = BatchFinished(cause=one_line(error), pipe_closed=error.pipe_closed)
     except Exception as error:  # noqa: BLE001 - the edge of the process, as above
         await _send(channel, FrontendFailed(cause=one_line(error)))
         os._exit(1)
-    passing.cancel()
-    await asyncio.gather(passing, return_exceptions=True)
-    await _send(channel, _progress(tally))
+    # The last count comes before the end; a message that is on its way is never cut.
+    over = True
+    changed.set()
+    await passing
     await _send(channel, finished)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.omni_cli.batch.serving import BatchServer, Step
-from tests.omni_cli.conftest import COMMAND, DEADLINE_S, RunOmni, omni_env
+from tests.omni_cli.conftest import COMMAND, DEADLINE_S, RunOmni, Screen, omni_env
 from tests.server.batch.world import input_of
 
 POLL_S = 0.01
@@ -412,3 +412,14 @@ class TestCheck:
         run = omni("run-batch", "in.jsonl", "-o", "out", "--url", server.url)
         assert run.code == 0
         assert numbers("out") == []
+
+
+class TestBar:
+    def test_bar_on_a_terminal(self, screen: Screen, server: BatchServer, folder: Path) -> None:
+        let_go = TestStops().slow_server(server, 6)
+        command = f"{' '.join(COMMAND)} run-batch {folder}/in.jsonl -o {folder}/out"
+        screen.type(f"{command} --url {server.url} --concurrency 2")
+        screen.wait_for("6/20 lines")
+        let_go.set()
+        shown = screen.wait_for("20 done, 0 failed")
+        assert "/20 lines" not in shown.rpartition("20 of 20 lines")[2]

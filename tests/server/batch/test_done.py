@@ -24,7 +24,7 @@ def read(tmp_path: Path, data: bytes, lines: int = 100) -> DoneLines:
     done = DoneLines(lines)
     fd = os.open(path, os.O_RDONLY)
     try:
-        assert done.read(fd, DIGEST) == data.count(b"\n")
+        assert done.read(fd, DIGEST, "out") == data.count(b"\n")
     finally:
         os.close(fd)
     return done
@@ -51,7 +51,7 @@ def test_lines_of_any_length_are_read(tmp_path: Path) -> None:
 def test_what_is_no_result_of_this_input(tmp_path: Path, data: bytes, number: int) -> None:
     with pytest.raises(ForeignLine) as raised:
         read(tmp_path, data)
-    assert raised.value.number == number
+    assert (raised.value.name, raised.value.number) == ("out", number)
 
 
 def test_a_million_lines_take_an_eighth_of_a_megabyte() -> None:
