@@ -130,7 +130,7 @@ def _await(
             terminal.progress(f"{shown} is not ready yet")
             time.sleep(POLL_S)
     except Unreachable as error:
-        return f"cannot be reached: {error}; start a server, or point --url at yours", None
+        return f"cannot be reached: {error}; {error.way_out}", None
 
 
 def _require_served(session: Session, model: str | None, shown: str, timeout_s: float) -> None:

@@ -32,7 +32,16 @@ READ_BYTES = 64 * 1024
 
 
 class Unreachable(Exception):
-    """No connection could be made. The text says why; no full stop."""
+    """No connection could be made.
+
+    Args:
+        reason: No full stop.
+        way_out: What to do; no full stop.
+    """
+
+    def __init__(self, reason: str, way_out: str = "") -> None:
+        super().__init__(reason)
+        self.way_out = way_out or "start a server, or point --url at yours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,9 @@ class Wire:
             return self._context.wrap_socket(plain, server_hostname=self._host)
         except OSError as error:  # ssl.SSLError is one
             plain.close()
-            raise Unreachable(f"no TLS connection: {error}") from error
+            cause = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error
+            way_out = "is it http://, or must its certificate be given with --ca-file?"
+            raise Unreachable(f"no TLS connection ({cause})", way_out) from error
 
     def head(self, request: Request) -> list[tuple[str, str]]:
         """The headers as they are sent."""

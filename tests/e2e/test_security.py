@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ import pytest
 
 from server.route_table import ROUTES, RouteRow
 from tests.certificates import Pair, make_pair, serial_of
-from tests.e2e.serving import Server, poll_until, start_server
+from tests.e2e.serving import OMNI, Server, poll_until, start_server
 from tests.e2e.tiny_model import write_tiny_model
 
 KEY = "sk-correct-horse"
@@ -205,6 +207,20 @@ def test_official_anthropic_client_works_with_the_key(house: House) -> None:
                 continue
             reply = client.messages.create(model=MODEL, max_tokens=4, messages=[message])
             assert reply.usage.output_tokens > 0
+
+
+def test_omni_check_finds_no_way_around_the_key(house: House) -> None:
+    trust = house.folder / "trust.pem"
+    trust.write_bytes(house.pair.certificate)
+    run = subprocess.run(
+        [OMNI, "check", "--url", house.server.url, "--ca-file", str(trust), "--family", "auth"],
+        env={**os.environ, "OMNI_API_KEY": KEY, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "\nauth: passed (8 passed)\n" in run.stdout
 
 
 class Stream(threading.Thread):

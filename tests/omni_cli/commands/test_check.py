@@ -48,6 +48,13 @@ def test_no_server_is_3(omni: RunOmni) -> None:
     assert run.err.startswith(f"error: {url}: cannot be reached: Connection refused; ")
 
 
+def test_a_server_without_tls_is_3(omni: RunOmni, conforming: Conforming) -> None:
+    run = omni("check", "--url", conforming.url.replace("http:", "https:"))
+    assert (run.code, run.out) == (3, "")
+    assert "cannot be reached: no TLS connection (" in run.err
+    assert "--ca-file" in run.err
+
+
 def test_a_server_that_never_gets_ready_is_3(omni: RunOmni, conforming: Conforming) -> None:
     def starting(asked: object, reply: object) -> None:
         reply.status, reply.headers = 503, {"retry-after": "1"}  # type: ignore[attr-defined]
