@@ -20,7 +20,7 @@ import h11
 
 from engine_bridge.status import RuntimeStatus
 from server import health
-from server.error_shape import error_body
+from server.error_shape import NOT_HTTP, error_body, head_too_large
 from server.gate import Gate, split_target
 from server.health import Answer
 from server.request_id import valid_request_id
@@ -47,6 +47,7 @@ STOP_TIMEOUT_S = 2.0
 # Accepts per wake-up, so that a flood does not starve the parent's loop.
 ACCEPTS_PER_WAKE = 16
 READ_BYTES = 16 * 1024
+HEAD_TOO_LARGE = 431
 
 _RANK = (b"x-omni-rank", b"parent")
 _PLAIN = HttpPlan()
@@ -188,17 +189,23 @@ class EarlyResponder:
                 return
             answer = self._answer(request)
         except h11.RemoteProtocolError as error:
-            body = error_body("openai", error.error_status_hint, f"not a valid request: {error}")
-            answer = Answer(error.error_status_hint, body)
+            answer = self._refused(error.error_status_hint, request)
         request_id = _request_id(request, self._http.max_request_id_chars)
         head_only = request is not None and request.method == b"HEAD"
         writer.write(_encoded(http, answer, request_id, head_only))
         await writer.drain()
         await _drain(reader, writer, request)
 
+    def _refused(self, status: int, request: h11.Request | None) -> Answer:
+        """Of what is no request or too large a one; ``request`` is None if it was not parsed."""
+        bounds = self._http.max_head_bytes, self._http.max_header_count
+        message = head_too_large(*bounds) if status == HEAD_TOO_LARGE else NOT_HTTP
+        family = self._gate.family(b"" if request is None else request.target)
+        return Answer(status, error_body(family, status, message))
+
     def _answer(self, request: h11.Request) -> Answer:
         if len(request.headers) > self._http.max_header_count:
-            raise h11.RemoteProtocolError("too many headers", error_status_hint=431)
+            raise h11.RemoteProtocolError("too many headers", error_status_hint=HEAD_TOO_LARGE)
         target, authority = split_target(request.target)
         raw_path, method = self._gate.inner_path(target), request.method.decode("ascii")
         headers = [pair for pair in request.headers if authority is None or pair[0] != b"host"]

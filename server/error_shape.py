@@ -6,9 +6,12 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Family", "error_body", "family_of", "type_name"]
+__all__ = ["NOT_HTTP", "Family", "error_body", "family_of", "head_too_large", "type_name"]
 
 Family = Literal["openai", "anthropic"]
+
+# What cannot be parsed is not quoted: a key may stand in it.
+NOT_HTTP = "This is not a valid HTTP request."
 
 # vLLM's names where vLLM has one, so that clients written for it keep working.
 OPENAI_TYPES = {
@@ -44,6 +47,11 @@ ANTHROPIC_TYPES = {
 def family_of(path: str) -> Family:
     """The family whose error shape a client of ``path`` reads."""
     return "anthropic" if path == "/v1/messages" or path.startswith("/v1/messages/") else "openai"
+
+
+def head_too_large(max_bytes: int, max_headers: int) -> str:
+    """What is said with a 431."""
+    return f"The head of the request has more than {max_bytes} bytes or {max_headers} headers."
 
 
 def type_name(family: Family, status: int) -> str:

@@ -9,7 +9,7 @@ a proxy publishes the server. Light: the parent asks too, before any frontend is
 
 from __future__ import annotations
 
-from server.error_shape import error_body, family_of
+from server.error_shape import Family, error_body, family_of
 from server.health import Answer
 from server.hosts import HostList
 from server.keys import KeyRing, RawHeaders
@@ -34,6 +34,11 @@ class Gate:
         """A path without the proxy's prefix, where it has it. The prefix is taken off once."""
         rest = raw_path.removeprefix(self._prefix)
         return rest if rest.startswith(b"/") else raw_path
+
+    def family(self, target: bytes) -> Family:
+        """In whose shape a request with this target is refused."""
+        path = self.inner_path(split_target(target)[0])
+        return family_of(path.decode("ascii", "replace"))
 
     def wrong_host(self, path: bytes, headers: RawHeaders) -> Answer | None:
         """400 for a request that addresses another host, or None.

@@ -20,8 +20,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from server.error_shape import error_body
-from server.gate import split_target
+from server.error_shape import NOT_HTTP, error_body, head_too_large
+from server.gate import Gate, split_target
 from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
 
 __all__ = ["WireProtocol", "protocol_of_rank"]
@@ -61,11 +61,13 @@ class WireProtocol(HttpToolsProtocol):
         rank: The frontend's, for ``x-omni-rank``.
         max_head_bytes: Of line and headers of one request.
         max_header_count: Of one request.
+        gate: Tells in whose shape a path is refused.
     """
 
     rank = -1
     max_head_bytes = MAX_HEAD_BYTES
     max_header_count = MAX_HEADER_COUNT
+    gate = Gate(HttpPlan())
     # Bytes of the head that the parser has given out, and those that it was given since the head
     # began: it keeps an unfinished header to itself.
     _given_out = 0
@@ -75,7 +77,7 @@ class WireProtocol(HttpToolsProtocol):
     _held = 0
     # Whether the first byte of a head is there, but not its last.
     _begun = False
-    _problem = (400, "This is not a valid HTTP request.")
+    _problem = (400, NOT_HTTP)
     # When the client's turn ends.
     _deadline: TimerHandle | None = None
     # Bytes that are still read and thrown away before the connection closes; None while it is open.
@@ -186,7 +188,9 @@ class WireProtocol(HttpToolsProtocol):
         if answering:  # a second answer in the middle of the first would be taken for a part of it
             self.transport.close()
             return
-        body = error_body("openai", status, message)
+        # None before the first request.
+        family = self.gate.family(self.url or b"")
+        body = error_body(family, status, message)
         head = (
             f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
             f"x-omni-rank: {self.rank}\r\nx-request-id: {uuid.uuid4().hex}\r\n"
@@ -214,8 +218,7 @@ class WireProtocol(HttpToolsProtocol):
             raise _Refused
 
     def _too_large(self) -> tuple[int, str]:
-        limits = f"{self.max_head_bytes} bytes or {self.max_header_count} headers"
-        return 431, f"The head of the request has more than {limits}."
+        return 431, head_too_large(self.max_head_bytes, self.max_header_count)
 
     def _check_upgrade(self) -> None:
         """Refuse a wish for another protocol together with a body.
@@ -255,4 +258,5 @@ class WireProtocol(HttpToolsProtocol):
 def protocol_of_rank(rank: int, http: HttpPlan) -> type[WireProtocol]:
     """The protocol class of one frontend, for ``uvicorn.Config(http=...)``."""
     bounds = {"max_head_bytes": http.max_head_bytes, "max_header_count": http.max_header_count}
-    return type("RankProtocol", (WireProtocol,), {"rank": rank, **bounds})
+    own = {"rank": rank, "gate": Gate(http), **bounds}
+    return type("RankProtocol", (WireProtocol,), own)

@@ -17,7 +17,7 @@ import pytest
 from engine_bridge.status import Phase, RuntimeStatus
 from server import early, tls_watch
 from server.early import EarlyResponder
-from server.settings import MAX_HEAD_BYTES, HttpPlan
+from server.settings import MAX_HEAD_BYTES, MAX_HEADER_COUNT, HttpPlan
 from tests.certificates import Pair, make_pair, serial_of
 
 STATUS = RuntimeStatus(
@@ -131,6 +131,23 @@ class TestBounds:
         answer = await exchange(listener, b"hello\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 400")
         assert b"x-omni-rank: parent" in answer
+
+    @pytest.mark.parametrize("header", [b"authorization : bearer sk-key", b"x-api-key: sk-key\x00"])
+    async def test_what_cannot_be_parsed_is_not_quoted(
+        self, listener: socket.socket, responder: EarlyResponder, header: bytes
+    ) -> None:
+        head = b"GET /readyz HTTP/1.1\r\nhost: a\r\n"
+        answer = await exchange(listener, head + header + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"sk-key" not in answer
+
+    async def test_too_many_headers_are_refused_in_the_shape_of_the_api(
+        self, listener: socket.socket, responder: EarlyResponder
+    ) -> None:
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * MAX_HEADER_COUNT
+        answer = await exchange(listener, head + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 431 ")
+        assert b'{"type":"error","error":{' in answer
 
     async def test_endless_header_is_refused(
         self, listener: socket.socket, responder: EarlyResponder

@@ -110,6 +110,19 @@ async def test_head_beyond_the_bound_is_431_and_ends_the_connection(
     assert "served" not in answer
 
 
+@pytest.mark.parametrize(
+    "target", [b"/v1/messages", b"/pre/v1/messages?a=b", b"http://a/v1/messages"]
+)
+@pytest.mark.parametrize("rest", [b"a: b\r\n" * MAX_HEADER_COUNT, b"no header\r\n"])
+async def test_refusal_has_the_shape_of_the_api_that_was_called(
+    serve: Serve, target: bytes, rest: bytes
+) -> None:
+    async with serve(PlainTextResponse("served"), HttpPlan(root_path="/pre")) as address:
+        head = b"POST %s HTTP/1.1\r\nhost: a\r\n" % target
+        answer = await exchange(address, head + rest + b"\r\n")
+    assert '\r\n\r\n{"type":"error","error":{"type":"' in answer
+
+
 async def test_head_up_to_the_bound_is_served(address: Address) -> None:
     big = LINE + b"a: " + b"b" * (MAX_HEAD_BYTES - 100) + b"\r\nconnection: close\r\n\r\n"
     assert (await exchange(address, big)).endswith("served")
