@@ -13,7 +13,7 @@ from dataclasses import replace
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.dispositions import remark
 from omni_cli.flags.parsed import Given, Parsed
-from omni_cli.serve.keys import sealed
+from omni_cli.serve.keys import KEY_FILE, KEYS, sealed
 from omni_cli.serve.layer import TARGET, Layer
 from omni_cli.serve.problems import Origin, Problem
 from omni_cli.serve.refusals import refusal
@@ -24,6 +24,8 @@ __all__ = ["CONFIG_VARIABLE", "read_sources"]
 CONFIG_VARIABLE = "OMNI_CONFIG"
 # vLLM's other name of TARGET.
 MODEL = "model"
+# Where vLLM looks for a key when its command line has none.
+VLLM_KEY_VARIABLE = "VLLM_API_KEY"
 
 
 def read_sources(parsed: Parsed, flags: Catalogue, environ: Mapping[str, str]) -> tuple[Layer, ...]:
@@ -39,6 +41,11 @@ def read_sources(parsed: Parsed, flags: Catalogue, environ: Mapping[str, str]) -
         layers.append(_file(parsed.config, "--config", "flag", flags))
     elif path := environ.get(CONFIG_VARIABLE):
         layers.append(_file(path, CONFIG_VARIABLE, "environment", flags))
+    keyless = not any(dest in layer.given for layer in layers for dest in (KEYS, KEY_FILE))
+    if keyless and environ.get(VLLM_KEY_VARIABLE):
+        # Whoever comes from vLLM would believe the server locked.
+        warning = f"{VLLM_KEY_VARIABLE} is not read, so no key is asked for; set OMNI_API_KEY"
+        layers[1] = replace(layers[1], warnings=(*layers[1].warnings, warning))
     return tuple(sealed(_usable(layer, flags)) for layer in layers)
 
 

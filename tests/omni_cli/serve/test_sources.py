@@ -127,5 +127,16 @@ class TestKeys:
         assert lines(OMNI_API_KEY=",") == ["OMNI_API_KEY: must not be empty"]
 
 
+def test_key_that_only_vllm_reads_is_told() -> None:
+    (told,) = warnings(VLLM_API_KEY="sk-1")
+    assert "OMNI_API_KEY" in told
+    assert "sk-1" not in told
+    Path("keys.yaml").write_text("api-key-file: keys")
+    for words in ("--api-key x", "--api-key-file keys", "--config keys.yaml"):
+        assert warnings(*words.split(), VLLM_API_KEY="sk-1") == []
+    assert warnings(VLLM_API_KEY="sk-1", OMNI_API_KEY="sk-2") == []
+    assert warnings(VLLM_API_KEY="") == []
+
+
 def test_empty_name_is_refused() -> None:
     assert lines("--served-model-name", "a", "") == ["--served-model-name '': must not be empty"]
