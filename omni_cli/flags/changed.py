@@ -239,7 +239,8 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     },
     "enforce_eager": {
         "default": None,
-        "help": ("Run without compilation; the default on the CPU."),
+        "help": "Run without compilation; the default on the CPU, unless a flag says how to "
+        "compile.",
     },
     "enable_prefix_caching": {"help": "Reuse the KV cache of equal beginnings."},
     "tensor_parallel_size": {

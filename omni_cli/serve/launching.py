@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from engine_bridge import preload
@@ -17,7 +17,15 @@ from engine_bridge.run_directory import RunDirectory
 from engine_bridge.vllm_env import environment
 from omni_cli.terminal import Terminal
 
-__all__ = ["DEFAULT_LOG_LEVEL", "DISTRIBUTION", "FRONTEND", "keep_log", "make_launcher", "stopping"]
+__all__ = [
+    "DEFAULT_LOG_LEVEL",
+    "DISTRIBUTION",
+    "FRONTEND",
+    "compiles_nothing",
+    "keep_log",
+    "make_launcher",
+    "stopping",
+]
 
 DISTRIBUTION = "omni-serve"
 FRONTEND = "frontend"
@@ -52,7 +60,7 @@ def make_launcher(
         temporary=directory.temporary,
         offline=all(Path(stage.model_path).is_dir() for stage in plan.stages),
         on_cpu=on_cpu,
-        eager=all(stage.vllm_args.get("enforce_eager") for stage in plan.stages),
+        eager=all(compiles_nothing(stage.vllm_args) for stage in plan.stages),
         log_level="debug" if log_level == "debug" else "info",
     )
     if plan.start_method == "spawn":
@@ -60,6 +68,15 @@ def make_launcher(
     engine = preload.ENGINE_MODULES + (preload.ENGINE_CPU_MODULES if on_cpu else ())
     groups = {preload.ENGINE: engine, FRONTEND: frontend_modules}
     return ZygoteLauncher(env, groups, log_level, write, on_preloaded)
+
+
+def compiles_nothing(vllm_args: Mapping[str, object]) -> bool:
+    """Whether a stage with these arguments runs without compilation: eagerly, or by ``-O0``, where
+    nothing more exact says otherwise."""
+    exact = vllm_args.get("compilation_config")
+    return bool(vllm_args.get("enforce_eager")) or (
+        not exact and str(vllm_args.get("optimization_level")) == "0"
+    )
 
 
 @contextlib.contextmanager

@@ -4,10 +4,10 @@ Each stage's vLLM arguments are laid over one another: the platform's defaults, 
 catalogue's for a bundled model, then the pipeline file's, then environment and flags.
 
 On the CPU omni chooses what plain vLLM does not: eager, since compiling costs more than it gives
-at these sizes; the uni executor, which halves the engine's CPU time per token; one core left free,
-since an OpenMP team that shares its cores collapses; bfloat16, which has fast kernels where
-float16 has none; a KV cache from the memory that is free, because vLLM touches all of it at the
-start. On CUDA vLLM's own defaults stand.
+at these sizes, unless somebody says how to compile; the uni executor, which halves the engine's
+CPU time per token; one core left free, since an OpenMP team that shares its cores collapses;
+bfloat16, which has fast kernels where float16 has none; a KV cache from the memory that is free,
+because vLLM touches all of it at the start. On CUDA vLLM's own defaults stand.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _vllm_args(
         weights = sum(model.weight_bytes or 0 for model in facts.models.values())
         frontends = settings.runtime.api_server_count
         defaults = {
-            "enforce_eager": True,
+            "enforce_eager": stage.compilation is None,
             "dtype": "bfloat16",
             "kv_cache_memory_bytes": default_kv_bytes(
                 facts.memory_available_bytes, weights, stages, frontends

@@ -182,6 +182,8 @@ def _worked_out(stage: StagePlan, wish: StageWish, facts: Facts) -> Iterator[_En
             by = f"{origin}: {wish.subject(dest)}"
         elif dest in bundled:
             by = f"default of the bundled model {stage.model}"
+        elif dest == "enforce_eager" and wish.compilation is not None:
+            by = f"default beside {wish.subject(wish.compilation)}"
         else:
             by = _WORKED_OUT.get(dest, f"default on {facts.platform}")
         yield _Entry(

@@ -18,6 +18,13 @@ __all__ = ["StageWish", "is_pipeline_file", "stage_wishes"]
 
 # Settings that are no arguments of vLLM's engine in a stage, but fields of the stage itself.
 _STAGE_FIELDS = ("served_model_name", "distributed_executor_backend", "threads")
+# Arguments that say how to compile, and do nothing where everything runs eagerly.
+_COMPILATION = (
+    "optimization_level",
+    "compilation_config",
+    "cudagraph_capture_sizes",
+    "max_cudagraph_capture_size",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,11 @@ class StageWish:
         if isinstance(value, str) and value.isascii() and value.isdigit():
             return int(value)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def compilation(self) -> str | None:
+        """The argument by which somebody says how to compile; None if nobody does."""
+        return next((name for name in _COMPILATION if name in self.args), None)
 
     @property
     def workers(self) -> int:

@@ -9,8 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from omni_cli.serve.launching import keep_log, stopping
+from omni_cli.serve.launching import compiles_nothing, keep_log, stopping
 from omni_cli.terminal import Terminal
+
+
+@pytest.mark.parametrize(
+    ("args", "nothing"),
+    [
+        ({}, False),
+        ({"enforce_eager": True}, True),
+        ({"enforce_eager": True, "optimization_level": "3"}, True),
+        ({"enforce_eager": False, "optimization_level": "3"}, False),
+        ({"enforce_eager": False, "optimization_level": "0"}, True),
+        ({"optimization_level": "0", "compilation_config": {"mode": 3}}, False),
+    ],
+)
+def test_what_compiles_nothing(args: dict[str, object], nothing: bool) -> None:
+    assert compiles_nothing(args) is nothing
 
 
 def test_log_of_a_failed_child_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -98,6 +98,36 @@ def test_given_values_win() -> None:
     assert (stage.threads, stage.executor) == (1, "mp")
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "given"),
+    [
+        (None, {"optimization_level": 3}),
+        (None, {"optimization_level": 0}),
+        (None, {"compilation_config": {"mode": 3}}),
+        (None, {"cudagraph_capture_sizes": [1, 2]}),
+        (None, {"max_cudagraph_capture_size": 8}),
+        ("stages: [{name: a, model: org/m, args: {optimization-level: 1}}]", {}),
+    ],
+)
+def test_default_of_eager_yields_to_whoever_says_how_to_compile(
+    pipeline: str | None, given: dict[str, object]
+) -> None:
+    assert only(plan(pipeline, machine={}, **given)).vllm_args["enforce_eager"] is False
+    eager = only(plan(pipeline, machine={}, enforce_eager=True, **given))
+    assert eager.vllm_args["enforce_eager"] is True
+    assert "enforce_eager" not in only(plan(pipeline, machine=CUDA, **given)).vllm_args
+
+
+def test_default_of_eager_stands_in_the_stages_beside() -> None:
+    text = """\
+stages:
+  - {name: a, model: m/x, args: {compilation-config: {mode: 3}}}
+  - {name: b, model: m/y}
+"""
+    first, second = plan(text, machine={}).stages
+    assert (first.vllm_args["enforce_eager"], second.vllm_args["enforce_eager"]) == (False, True)
+
+
 def test_flag_wins_over_pipeline_and_pipeline_over_catalogue() -> None:
     text = """\
 stages:

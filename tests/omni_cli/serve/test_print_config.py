@@ -56,6 +56,16 @@ def test_defaults_are_shown_with_their_origin(capsys: pytest.CaptureFixture[str]
     assert "# served-model-name: [tiny] # default, the model's name" in lines
 
 
+def test_default_of_eager_that_yields_says_to_what(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("./tiny", "--load-format=dummy", "-O3")
+    lines = [" ".join(line.split()) for line in shown(capsys, *words).splitlines()]
+    assert "optimization-level: '3' # flag: -O" in lines
+    assert "# enforce-eager: false # default beside -O" in lines
+    text = shown(capsys, *words, "--enforce-eager")
+    assert entries(text)["enforce-eager"] == "true"
+    assert "# enforce-eager" not in text
+
+
 def test_each_value_names_who_gave_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
