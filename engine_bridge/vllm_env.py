@@ -43,7 +43,7 @@ def environment(
         base: The parent's own environment; what the user set for vLLM there wins, except where
             noted.
         temporary: Folder for temporary files and vLLM's own sockets.
-        offline: Whether every model is a local folder, so that no hub is ever asked.
+        offline: Whether everything that is named is local, so that no hub is ever asked.
         on_cpu: Whether the platform is the CPU.
         eager: Whether every stage runs without compiling.
         log_level: vLLM's lowest log level, ``debug`` to ``error``.

@@ -15,6 +15,7 @@ from engine_bridge.launcher import Launcher, SpawnLauncher, ZygoteLauncher
 from engine_bridge.plan import RuntimePlan
 from engine_bridge.run_directory import RunDirectory
 from engine_bridge.vllm_env import environment
+from omni_cli.serve.hub import is_offline
 from omni_cli.terminal import Terminal
 
 __all__ = [
@@ -58,7 +59,7 @@ def make_launcher(
     env = environment(
         {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
         temporary=directory.temporary,
-        offline=all(Path(stage.model_path).is_dir() for stage in plan.stages),
+        offline=is_offline(plan.stages),
         on_cpu=on_cpu,
         eager=all(compiles_nothing(stage.vllm_args) for stage in plan.stages),
         log_level="debug" if log_level == "debug" else "info",
