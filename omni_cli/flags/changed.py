@@ -242,6 +242,17 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
         "help": "Run without compilation; the default on the CPU, unless a flag says how to "
         "compile.",
     },
+    "enable_log_requests": {
+        "help": "Log each request with its parameters; without --log-level, info is shown."
+    },
+    "enable_log_outputs": {
+        "help": "Log answers as well; needs --enable-log-requests. Without --log-level, info is "
+        "shown."
+    },
+    "enable_logging_iteration_details": {
+        "help": "Log what each step computes and how long it takes; without --log-level, info is "
+        "shown."
+    },
     "enable_prefix_caching": {"help": "Reuse the KV cache of equal beginnings."},
     "tensor_parallel_size": {
         "common": True,

@@ -27,6 +27,8 @@ __all__ = ["Prepared", "Ready", "prepare", "prepare_stages", "serve"]
 
 DONE = 0
 USAGE = 2
+# vLLM's arguments that make it write lines, all of them at the level of info.
+LOGGING = ("enable_log_requests", "enable_log_outputs", "enable_logging_iteration_details")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +51,13 @@ class Ready:
 
     @property
     def log_level(self) -> str | None:
-        """What was asked for; ``--verbose`` alone asks for the children's lines as well."""
-        return self.settings.runtime.log_level or (
-            "info" if self.settings.runtime.verbose else None
+        """What was asked for; ``--verbose`` alone asks for the children's lines as well, and so
+        does a flag of vLLM's whose only use is such lines."""
+        runtime = self.settings.runtime
+        wordy = runtime.verbose or any(
+            stage.vllm_args.get(dest) for stage in self.plan.stages for dest in LOGGING
         )
+        return runtime.log_level or ("info" if wordy else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

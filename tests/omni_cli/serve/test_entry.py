@@ -81,6 +81,34 @@ def test_stages_are_planned_without_a_socket(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [
+        ([], None),
+        (["--enable-log-requests"], "info"),
+        (["--enable-log-requests", "--enable-log-outputs"], "info"),
+        (["--enable-logging-iteration-details"], "info"),
+        (["--no-enable-log-requests"], None),
+        (["--enable-log-requests", "--log-level", "warning"], "warning"),
+    ],
+)
+def test_flags_that_only_log_have_the_lines_shown(words: list[str], level: str | None) -> None:
+    ready = prepare_stages(parse(["./tiny", "--load-format=dummy", *words], FLAGS), FLAGS)
+    assert ready is not None
+    assert ready.log_level == level
+
+
+def test_stage_of_a_pipeline_that_logs_has_the_lines_shown() -> None:
+    Path("p.yaml").write_text(
+        "stages:\n"
+        "  - {name: a, model: ./tiny, args: {load-format: dummy}}\n"
+        "  - {name: b, model: ./tiny, args: {load-format: dummy, enable-log-requests: true}}\n"
+    )
+    ready = prepare_stages(parse(["p.yaml"], FLAGS), FLAGS)
+    assert ready is not None
+    assert ready.log_level == "info"
+
+
 def test_bundled_model_is_planned_without_being_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMNI_CACHE_DIR", str(Path("cache").absolute()))
     ready = prepare_stages(parse(["minilm-l6"], FLAGS), FLAGS, fetch=False)
