@@ -89,6 +89,7 @@ class Facts:
         environ: Those variables of VARIABLES that are set.
         listener_error: Why the listening socket could not be bound, or None.
         tls_error: Why certificate and key could not be served with, or None.
+        tls_warning: What clients will complain about, or None.
     """
 
     cores: int
@@ -103,6 +104,7 @@ class Facts:
     environ: Mapping[str, str] = field(default_factory=dict)
     listener_error: UsageError | None = None
     tls_error: UsageError | None = None
+    tls_warning: str | None = None
 
 
 def collect_facts(
@@ -126,6 +128,7 @@ def collect_facts(
     version, cpu_build = _vllm()
     gpus = sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
     paths = dict(_paths(stages, settings))
+    tls_error, tls_warning = _tls(settings, paths) if settings is not None else (None, None)
     models = {
         stage.spec.name: look_up(
             stage.spec.model, store, environ, needs_weights=stage.args.get("load_format") != "dummy"
@@ -144,7 +147,8 @@ def collect_facts(
         paths=paths,
         environ={name: environ[name] for name in VARIABLES if name in environ},
         listener_error=listener_error,
-        tls_error=_tls_error(settings, paths) if settings is not None else None,
+        tls_error=tls_error,
+        tls_warning=tls_warning,
     )
 
 
@@ -248,14 +252,16 @@ def _plugins() -> frozenset[str]:
     return frozenset(point.name for point in points if not point.value.startswith("vllm."))
 
 
-def _tls_error(settings: ServeSettings, paths: Mapping[str, PathState]) -> UsageError | None:
-    """Try certificate and key as a server would; nothing if one of them is not there to be read,
-    which is another matter."""
+def _tls(
+    settings: ServeSettings, paths: Mapping[str, PathState]
+) -> tuple[UsageError | None, str | None]:
+    """Try certificate and key as a server would, for ``tls_error`` and ``tls_warning``; nothing if
+    one of them is not there to be read, which is another matter."""
     security = settings.security
     files = [security.ssl_certfile, security.ssl_keyfile]
     files += [security.ssl_ca_certs] if security.ssl_ca_certs or security.ssl_cert_reqs else []
     if any(file is None or paths.get(file) != "file" for file in files):
-        return None
+        return None, None
     from server.settings import Tls  # noqa: PLC0415 - late: most servers have none
     from server.tls import check_tls  # noqa: PLC0415
 
@@ -269,10 +275,9 @@ def _tls_error(settings: ServeSettings, paths: Mapping[str, PathState]) -> Usage
         ciphers=security.ssl_ciphers,
     )
     try:
-        check_tls(tls)
+        return None, check_tls(tls)
     except UsageError as error:
-        return error
-    return None
+        return error, None
 
 
 def _state(place: Path) -> PathState:

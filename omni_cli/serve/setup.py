@@ -110,6 +110,8 @@ def _planned(
     if problems:
         show_problems(problems, terminal)
         return None
+    if listener is not None and facts.tls_warning is not None:
+        terminal.note(f"warning: {facts.tls_warning}")
     if fetch:
         from omni_cli.serve.fetch import fetch_missing  # noqa: PLC0415 - late: a refusal needs none
 

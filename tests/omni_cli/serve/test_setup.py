@@ -64,6 +64,17 @@ def test_frontends_are_told_about_http() -> None:
     assert "'a'" not in repr(found.ready.settings)
 
 
+@pytest.mark.parametrize(("ends_in_days", "told"), [(30, False), (-1, True)])
+def test_certificate_that_has_expired_is_told(
+    ends_in_days: int, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls = make_pair(ends_in_days=ends_in_days).write(Path())
+    found = prepared("--ssl-certfile", tls.certfile, "--ssl-keyfile", tls.keyfile)
+    found.listener.close()
+    warning = f"warning: --ssl-certfile {tls.certfile}: certificate has expired\n"
+    assert capsys.readouterr().err == (warning if told else "")
+
+
 def test_pipeline_is_planned() -> None:
     text = "stages:\n  - {name: a, model: ./tiny}\n  - {name: b, model: ./tiny}\n"
     Path("p.yaml").write_text(text)
