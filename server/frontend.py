@@ -38,6 +38,7 @@ from engine_bridge.vllm_client import attach
 from server.accept import AcceptLedger
 from server.app import create_app
 from server.metrics import snapshot
+from server.open_files import raise_open_files
 from server.settings import FrontendSettings, HttpPlan
 from server.upstream import UpstreamStage, build_stage
 from server.upstream_http import build_server
@@ -128,6 +129,7 @@ def main(sock: socket.socket) -> int:
     Returns:
         The process's exit code.
     """
+    raise_open_files()
     return uvloop.run(_serve(SocketChannel(sock, ToFrontend)))
 
 

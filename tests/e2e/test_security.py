@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ MAX_CONNECTIONS = 10
 LONG = 2000
 # A look each second, a handshake, and a machine that is busy.
 RELOADED_WITHIN_S = 20.0
+FEW_FILES = 1024
 OPEN = {("GET", "/livez"), ("HEAD", "/livez")}
 
 pytestmark = pytest.mark.engine
@@ -65,15 +67,16 @@ def house(tmp_path_factory: pytest.TempPathFactory, bundled_models: None) -> Ite
     pair = make_pair()
     tls = pair.write(folder)
     (folder / "keys").write_text(f"# for the test\n{KEY}\n")
-    server = start_server(
-        folder,
+    arguments = [
         str(write_tiny_model(folder / MODEL)),
         *("--load-format", "dummy", "--api-server-count", str(RANKS)),
         *("--api-key", "sk-other", "--api-key-file", str(folder / "keys")),
         *("--allowed-hosts", "127.0.0.1", "--allowed-hosts", "localhost"),
         *("--ssl-certfile", tls.certfile, "--ssl-keyfile", tls.keyfile),
-        env={"HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"},
-    )
+    ]
+    env = {"HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
+    with few_open_files():
+        server = start_server(folder, *arguments, env=env)
     server.headers = BEARER
     server.trust = ssl.create_default_context(cadata=pair.certificate.decode())
     made = House(server, folder, pair)
@@ -103,6 +106,17 @@ def ranks(house: House) -> Iterator[list[httpx.Client]]:
             found.setdefault(client.get("/livez").headers["x-omni-rank"], client)
         assert sorted(found) == [str(rank) for rank in range(RANKS)]
         yield list(found.values())
+
+
+@contextmanager
+def few_open_files() -> Iterator[None]:
+    """What is started inside may open no more files at first than on most systems."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def ask(client: httpx.Client, row: RouteRow, **headers: str) -> httpx.Response:
@@ -293,6 +307,12 @@ def test_changed_certificate_is_served_and_no_stream_is_cut(house: House) -> Non
         assert stream.error is None
         assert stream.lines[-1] == "data: [DONE]"
         assert stream.last_at > renewed_at, "the stream was over too early to show anything"
+
+
+def test_clients_that_say_nothing_do_not_use_up_the_descriptors(house: House) -> None:
+    for frontend in house.server.family()["frontend"]:
+        soft, hard = frontend.rlimit(resource.RLIMIT_NOFILE)
+        assert soft > FEW_FILES or soft == hard
 
 
 def test_no_key_stands_in_the_log_or_the_process_list(house: House) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from server import body, early, settings, tls_watch, wire
+from server import body, early, open_files, settings, tls_watch, wire
 from server.request_id import MAX_REQUEST_ID_CHARS
 from server.route_table import ROUTES
 from server.settings import BODY_IDLE_TIMEOUT_S, MAX_BODY_BYTES
@@ -57,6 +57,7 @@ def test_security_page_names_the_bounds(make_server: Callable[..., Any]) -> None
         f"{body.MAX_UNREAD_BYTES} bytes",
         f"{wire.MAX_LINGER_BYTES} bytes, {wire.LINGER_S:g} s",
         f"every {tls_watch.RELOAD_INTERVAL_S:g} s",
+        f"{open_files.MAX_OPEN_FILES}, or the hard limit",
         f"{early.MAX_CONNECTIONS}",
         f"{early.CONNECTION_TIMEOUT_S:g} s",
     ]
