@@ -28,6 +28,7 @@ __all__ = ["check"]
 DONE = 0
 FAILED = 1
 NOT_REACHABLE = 3
+INTERRUPTED = 130
 # Between two looks at a server that is starting
 POLL_S = 0.5
 
@@ -50,11 +51,12 @@ def check(
         timeout_s: For each check.
 
     Returns:
-        0 if no check failed, 1 if one did, 3 if there is no server.
+        0 if no check failed, 1 if one did, 3 if there is no server, 130 after a Ctrl-C, with what
+        was found until then.
 
     Raises:
-        UsageError: The address, the key or the file of certificates cannot be used, or the model
-            is not served.
+        UsageError: The address, the key or the file of certificates cannot be used, the server
+            asks for another key, or the model is not served.
     """
     terminal = Terminal()
     address = Address.parse(url)
@@ -68,6 +70,7 @@ def check(
     if fault:
         terminal.error(f"{address.shown}: {fault}")
         return NOT_REACHABLE
+    _require_let_in(first, api_key, address.shown)
     _require_served(session, model, address.shown, timeout_s)
     checks = [each for each in ALL if not families or each.family in families]
     results = run_checks(
@@ -78,18 +81,22 @@ def check(
         tell=lambda each: _tell(each, terminal),
     )
     terminal.progress("")
+    interrupted = len(results) < len(checks)
     report = Report(
         url=address.shown,
         server=first.header("server") if first else "",
-        model=_model(session),
+        model=session.found_model if interrupted else _model(session),
         results=tuple(results),
         requests=wire.sent,
         elapsed_s=time.monotonic() - began,
+        planned=len(checks),
     )
     if as_json:
         terminal.out.write(f"{json.dumps(report.as_json())}\n")
     else:
         terminal.out.show("".join(f"{line}\n" for line in report.lines(terminal.out.styled)))
+    if interrupted:
+        return INTERRUPTED
     return FAILED if report.verdict == "failed" else DONE
 
 
@@ -124,13 +131,30 @@ def _await(
             answer = session.wire.send(Request("GET", "/v1/models"), now + timeout_s)
             if answer.status != 503 or not answer.header("retry-after"):
                 terminal.progress("")
-                return "", answer
+                return _no_http(answer, timeout_s), answer
             if now > end:
                 return f"is still not ready after {timeout_s:g} s; try again later", answer
             terminal.progress(f"{shown} is not ready yet")
             time.sleep(POLL_S)
     except Unreachable as error:
         return f"cannot be reached: {error}; {error.way_out}", None
+
+
+def _no_http(answer: Answer, timeout_s: float) -> str:
+    """Why what listens there is no HTTP server; empty if it is one."""
+    if answer.status:
+        return ""
+    if answer.timed_out:
+        return f"sent nothing for {timeout_s:g} s; is it an HTTP server, and does it need longer?"
+    return f"does not speak HTTP as expected: {answer.broken}; is it https://?"
+
+
+def _require_let_in(first: Answer | None, key: str | None, shown: str) -> None:
+    """Every check would fail otherwise, and none would say anything about the server."""
+    if first is not None and first.status in (401, 403):
+        reason = "the server refused it" if key else "the server asks for one"
+        way_out = "give it with --api-key or OMNI_API_KEY"
+        raise UsageError("--api-key", None, f"{reason} ({first.status} at {shown})", way_out)
 
 
 def _require_served(session: Session, model: str | None, shown: str, timeout_s: float) -> None:

@@ -26,6 +26,7 @@ class Report:
         server: What it calls itself (its ``server`` header), or empty.
         model: The model that was used, or empty.
         requests: How many were sent.
+        planned: Checks that were to be made; more than there are results after a Ctrl-C.
     """
 
     url: str
@@ -34,11 +35,17 @@ class Report:
     results: tuple[Result, ...]
     requests: int
     elapsed_s: float
+    planned: int
 
     @property
     def verdict(self) -> str:
         """``failed`` if any check failed, ``passed`` if any passed, else ``skipped``."""
         return _verdict(self.results)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it ended before all checks were made."""
+        return len(self.results) < self.planned
 
     def as_json(self) -> dict[str, Any]:
         """The whole report, with nothing but JSON's own types."""
@@ -47,6 +54,7 @@ class Report:
             "server": self.server or None,
             "model": self.model or None,
             "verdict": self.verdict,
+            "interrupted": self.interrupted,
             **_counts(self.results),
             "requests": self.requests,
             "elapsed_s": round(self.elapsed_s, 3),
@@ -62,12 +70,20 @@ class Report:
         yield f"{self.url}, model {self.model or '(none)'}"
         for family, results in self._families():
             yield ""
-            yield styled(f"{family.value}: {_verdict(results)} ({_sentence(results)})", "1")
+            head = styled(f"{family.value}: {_verdict(results)} ({_sentence(results)})", "1")
+            reasons = {result.reason if result.outcome == "skip" else None for result in results}
+            if len(results) > 1 and reasons != {None} and len(reasons) == 1:
+                yield f"{head}: {results[0].reason}"  # once, not behind each
+                continue
+            yield head
             for result in results:
                 yield from _lines(result, styled)
         yield ""
         took = f"{self.requests} requests, {self.elapsed_s:.1f} s"
-        yield styled(f"{self.verdict}: {_sentence(self.results)}; {took}", "1")
+        verdict = self.verdict
+        if self.interrupted:
+            verdict = f"interrupted after {len(self.results)} of {self.planned} checks"
+        yield styled(f"{verdict}: {_sentence(self.results)}; {took}", "1")
 
     def _families(self) -> Iterator[tuple[Family, list[Result]]]:
         for family in Family:

@@ -28,7 +28,7 @@ def run_checks(
     shown_base: str,
     tell: Callable[[Check], None] = lambda check: None,
 ) -> list[Result]:
-    """Run them all, and return one result each, in order.
+    """Run them all, and return one result each, in order; after a Ctrl-C those that there are.
 
     Args:
         timeout_s: For each check, all its requests together.
@@ -46,8 +46,11 @@ def run_checks(
         if time.monotonic() > end:
             results.append(Result(check, "skip", f"the run has taken its {MAX_RUN_S:g} s"))
             continue
-        tell(check)
-        result = _run(session, check, timeout_s, shown_base)
+        try:
+            tell(check)
+            result = _run(session, check, timeout_s, shown_base)
+        except KeyboardInterrupt:
+            break
         results.append(result)
         last = session.last
         if last is not None:  # nothing was asked otherwise

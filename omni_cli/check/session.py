@@ -178,6 +178,11 @@ class Session:
             raise Skip(self._absent[api.name])
         return self._models[api.name]
 
+    @property
+    def found_model(self) -> str:
+        """The first model that has answered, without asking for one; or empty."""
+        return next(iter(self._models.values()), "")
+
     def served(self) -> list[Api]:
         """The APIs that answer."""
         found = []

@@ -17,7 +17,7 @@ RESULTS = (
     Result(check("second", Family.SSE), "fail", "", "one", "none", "curl http://h"),
     Result(check("third", Family.SSE), "skip", "no model"),
 )
-REPORT = Report("http://h", "nginx", "tiny", RESULTS, 9, 1.25)
+REPORT = Report("http://h", "nginx", "tiny", RESULTS, 9, 1.25, planned=3)
 
 TEXT = """\
 http://h, model tiny
@@ -71,9 +71,30 @@ def test_json() -> None:
 
 
 def test_nothing_but_skips_is_no_pass() -> None:
-    assert Report("http://h", "", "", RESULTS[2:], 0, 0.0).verdict == "skipped"
+    assert Report("http://h", "", "", RESULTS[2:], 0, 0.0, planned=1).verdict == "skipped"
 
 
 def test_an_excerpt_is_short_and_harmless() -> None:
     assert excerpt("a\x1b[2J\n b") == "a\u241b[2J b"
     assert len(excerpt("x" * 10_000)) == MAX_EXCERPT_CHARS + 3
+
+
+def test_a_family_that_is_skipped_for_one_reason_is_one_line() -> None:
+    results = tuple(
+        Result(check(name, Family.AUTH), "skip", "no key was given") for name in ("a", "b")
+    )
+    lines = list(
+        Report("http://h", "", "", results, 0, 0.0, planned=2).lines(lambda text, code: text)
+    )
+    assert lines[2:] == [
+        "auth: skipped (2 skipped): no key was given",
+        "",
+        "skipped: 2 skipped; 0 requests, 0.0 s",
+    ]
+
+
+def test_what_was_found_until_a_ctrl_c() -> None:
+    report = Report("http://h", "", "tiny", RESULTS[:1], 2, 1.0, planned=3)
+    last = list(report.lines(lambda text, code: text))[-1]
+    assert last == "interrupted after 1 of 3 checks: 1 passed; 2 requests, 1.0 s"
+    assert (report.as_json()["interrupted"], report.as_json()["verdict"]) == (True, "passed")

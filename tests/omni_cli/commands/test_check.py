@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from tests.omni_cli.check.conforming import KEY, Conforming
+from tests.omni_cli.check.conforming import KEY, Asked, Conforming, Reply
 from tests.omni_cli.check.faults import FAULTS
-from tests.omni_cli.conftest import RunOmni
+from tests.omni_cli.conftest import COMMAND, DEADLINE_S, RunOmni, omni_env
 
 
 @pytest.fixture
@@ -53,6 +56,51 @@ def test_a_server_without_tls_is_3(omni: RunOmni, conforming: Conforming) -> Non
     assert (run.code, run.out) == (3, "")
     assert "cannot be reached: no TLS connection (" in run.err
     assert "--ca-file" in run.err
+
+
+def test_what_does_not_speak_http_is_3(omni: RunOmni) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+
+        def hang_up() -> None:
+            connection, _ = mute.accept()
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        run = omni("check", "--url", url)
+        thread.join()
+    assert (run.code, run.out) == (3, "")
+    assert "is it https://?" in run.err or "the connection broke" in run.err
+    assert len(run.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("key", "reason"), [("", "asks for one"), ("other", "refused it")])
+def test_without_the_servers_key_it_is_2(
+    omni: RunOmni, conforming: Conforming, key: str, reason: str
+) -> None:
+    run = omni("check", "--url", conforming.url, OMNI_API_KEY=key)
+    assert (run.code, run.out) == (2, "")
+    expected = f"error: --api-key: the server {reason} (401 at {conforming.url}); "
+    assert run.err == f"{expected}give it with --api-key or OMNI_API_KEY\n"
+
+
+def test_a_ctrl_c_is_130_and_shows_what_was_found(conforming: Conforming) -> None:
+    started = threading.Event()
+
+    def interrupt(asked: Asked, reply: Reply) -> None:
+        if asked.target.endswith("/no-such-model"):
+            assert started.wait(DEADLINE_S)
+            process.send_signal(signal.SIGINT)
+
+    command = [*COMMAND, "check", "--url", conforming.url, "--api-key", KEY, "--json"]
+    conforming.twist = interrupt
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=omni_env(), text=True) as process:
+        started.set()
+        out, _ = process.communicate(timeout=DEADLINE_S)
+    found = json.loads(out)
+    assert (process.returncode, found["interrupted"]) == (130, True)
+    assert 0 < found["passed"] < 10
 
 
 def test_a_server_that_never_gets_ready_is_3(omni: RunOmni, conforming: Conforming) -> None:
