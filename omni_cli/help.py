@@ -121,17 +121,19 @@ def command_page(command: Any, ctx: typer.Context) -> Page:
             Row(name, _first_line(sub.help)) for name, sub in subcommands if not sub.hidden
         ]
     late: dict[str, list[Row]] = {}
+    words: list[str] = []  # of another command, behind a --
     for param in command.get_params(ctx):
         if getattr(param, "hidden", False):
             continue
         if param.param_type_name == "argument":
-            usage.append(_argument_name(param))
-            groups.setdefault("Arguments", []).append(Row(_argument_name(param), _text(param)))
+            name = _argument_name(param)
+            (words if name.startswith("[--") else usage).append(name)
+            groups.setdefault("Arguments", []).append(Row(name, _text(param)))
         else:
             title = param.rich_help_panel or "Options"
             target = late if title == "Options" else groups
             target.setdefault(title, []).append(Row(_option_names(param), _text(param)))
-    usage.append("[OPTIONS]")
+    usage += ["[OPTIONS]", *words]
     groups.update(late)
     return Page(
         usage=" ".join(usage),

@@ -79,7 +79,9 @@ def _heading(m: Measures) -> list[str]:
     lines = [f"FAILED: {m.failed} of {load}"]
     width = max(len(found.kind) for found in m.failures)
     for found in m.failures:
-        example = one_line(found.example)[:MAX_EXAMPLE]
+        example = one_line(found.example)
+        if len(example) > MAX_EXAMPLE:
+            example = f"{example[:MAX_EXAMPLE]}..."
         lines.append(f"  {found.count:>6} {found.kind:<{width}}  {example}")
     return [*lines, "the numbers below leave the failed ones out: do not believe them"]
 

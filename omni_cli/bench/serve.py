@@ -46,7 +46,8 @@ def bench_serve(target: Target, wishes: LoadWishes, *, as_object: bool, save: Pa
 
     Raises:
         UsageError: The file cannot be written.
-        ClientError: The server is not there, serves no model, or failed every warm-up request.
+        ClientError: The server is not there, serves no model, failed every warm-up request, or
+            took all the time for them.
     """
     terminal = Terminal()
     with ExitStack() as stack:
@@ -104,6 +105,9 @@ async def _run(target: Target, wishes: LoadWishes, model: str, terminal: Termina
             warm = await warmer.run(deadline - loop.time())
             terminal.progress("")
             _check_warm(warm, target)
+            if warm.ended is Ending.MAX_SECONDS:
+                reason = f"the warm-up took all of --max-seconds {wishes.max_seconds:g}"
+                raise ClientError(target.address.shown, reason, "give more, or --warmup 0")
             if warm.ended is not Ending.COMPLETE:
                 return LoadResult(ended=warm.ended)
         arrivals = poisson_arrivals(wishes.count, wishes.rate, wishes.seed) if wishes.rate else None

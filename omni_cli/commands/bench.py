@@ -282,8 +282,8 @@ def serve(
 ServeWords = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="ARGS",
-        help="Words of `omni serve`, after a --.",
+        metavar="-- ARGS",
+        help="Words of `omni serve`.",
         show_default=False,
     ),
 ]

@@ -29,6 +29,8 @@ def completion(shell: Shell) -> None:
       omni completion bash > ~/.local/share/bash-completion/completions/omni
       omni completion zsh > ~/.zfunc/_omni   (with fpath+=~/.zfunc before compinit in ~/.zshrc)
       omni completion fish > ~/.config/fish/completions/omni.fish
+
+    A folder that is not there yet has to be made first (mkdir -p).
     """
     from omni_cli.completions import script
     from omni_cli.terminal import Terminal

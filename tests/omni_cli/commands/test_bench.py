@@ -144,6 +144,15 @@ class TestServe:
         assert (code, found["ended"]) == (1, "max_seconds")
         assert found["requests"] == {"planned": 3, "ok": 0, "failed": 0, "unfinished": 2}
 
+    def test_a_warm_up_that_takes_all_the_time_says_so(
+        self, timed: TimedServer, omni: RunOmni
+    ) -> None:
+        timed.script = lambda index: Script((text("a"), 30.0, DONE))
+        done = omni("bench", "serve", "--url", timed.url, "--max-seconds", "0.3")
+        line = "the warm-up took all of --max-seconds 0.3; give more, or --warmup 0"
+        assert (done.code, done.out) == (1, "")
+        assert done.err.endswith(f"error: {timed.url}: {line}\n")
+
     def test_ctrl_c_tells_what_was_measured(self, timed: TimedServer) -> None:
         slow = threading.Event()
 
