@@ -104,6 +104,10 @@ def _as_json(sections: Sections) -> dict[str, object]:
     }
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _as_text(sections: Sections, out: Stream) -> str:
     """A form to read, and to paste into a bug report."""
     lines = []
@@ -115,5 +119,5 @@ def _as_text(sections: Sections, out: Stream) -> str:
             lines.append(f"  {mark}  {finding.name}: {finding.text}{way_out}")
         lines.append("")
     counts = _counts(sections)
-    lines.append(f"{counts['problem']} problems, {counts['note']} notes")
+    lines.append(f"{_count(counts['problem'], 'problem')}, {_count(counts['note'], 'note')}")
     return "".join(f"{line}\n" for line in lines)

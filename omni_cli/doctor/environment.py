@@ -27,15 +27,15 @@ _OPEN = ("TOKENIZERS_PARALLELISM", "OMNI_MAX_TOKENS")
 
 
 def environment(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Every variable that matters, and what looks like a misspelling of one of ours."""
-    warned = _misspelt(environ)
+    """Every variable that matters; of ours also what `omni serve` would refuse, and what looks like
+    a misspelling."""
+    wrong = _wrong(environ)
     for name in sorted(environ):
         if not _MATTER.fullmatch(name):
             continue
         text = shown(name, environ[name])
-        warning = next((line for line in warned if line.startswith(f"{name} ")), "")
-        if warning:
-            reason, _, way_out = warning.removeprefix(f"{name} ").partition("; ")
+        if name in wrong:
+            reason, way_out = wrong[name]
             yield note(name, f"{text}: {reason}", way_out)
         else:
             yield ok(name, text)
@@ -52,10 +52,20 @@ def shown(name: str, value: str) -> str:
     return f"{line[:MAX_VALUE_CHARS]}..." if len(line) > MAX_VALUE_CHARS else line or "(empty)"
 
 
-def _misspelt(environ: Mapping[str, str]) -> tuple[str, ...]:
+def _wrong(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What is wrong with a variable of ours, and the way out, by its name."""
     if not any(name.startswith("OMNI_") for name in environ):
-        return ()
+        return {}
     from omni_cli.flags.catalogue import catalogue  # noqa: PLC0415 - late: 50 ms
     from omni_cli.serve.sources_environment import read_environment  # noqa: PLC0415
 
-    return read_environment(catalogue(), environ).warnings
+    read = read_environment(catalogue(), environ)
+    found = {
+        problem.subject: (problem.reason, problem.way_out or "correct it, or unset it")
+        for problem in read.problems
+    }
+    for line in read.warnings:
+        name, _, text = line.partition(" ")
+        reason, _, way_out = text.partition("; ")
+        found[name] = (reason, way_out)
+    return found

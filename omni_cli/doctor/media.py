@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -33,5 +34,6 @@ def _kind(name: str, able: dict[str, str], advised: dict[str, str]) -> Finding:
     if found:
         return ok(name, f"decoded by {', '.join(found)}")
     missing = " or ".join(able)
-    way_out = f"pip install {' '.join(advised.values())}"
+    # Of this interpreter: the shell's own pip may belong to another
+    way_out = f"{sys.executable} -m pip install {' '.join(advised.values())}"
     return note(name, f"cannot be read: {missing} is missing", way_out)

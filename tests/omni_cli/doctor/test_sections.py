@@ -173,7 +173,8 @@ class TestMedia:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setattr("sys.path", [])
         found = by_name(media())["pictures"]
-        assert (found.status, found.way_out) == ("note", "pip install pillow")
+        way_out = f"{sys.executable} -m pip install pillow"
+        assert (found.status, found.way_out) == ("note", way_out)
         assert found.text == "cannot be read: PIL is missing"
 
 
@@ -222,6 +223,14 @@ class TestEnvironment:
         found = by_name(environment({"OMNI_PROT": "1", "OMNI_PORT": "2"}))
         assert (found["OMNI_PROT"].status, found["OMNI_PORT"].status) == ("note", "ok")
         assert found["OMNI_PROT"].way_out == "did you mean OMNI_PORT?"
+
+    def test_a_value_that_serve_would_refuse_is_a_note(self) -> None:
+        (port,) = environment({"OMNI_PORT": "abc"})
+        assert (port.status, port.text) == (
+            "note",
+            "abc: must be a whole number from 0 to 65535",
+        )
+        assert port.way_out
 
 
 class TestReport:
