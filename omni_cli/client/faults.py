@@ -110,7 +110,9 @@ def translated(url: str, timeout_s: float) -> Iterator[None]:
     except httpx.RemoteProtocolError as error:
         if "incomplete" in str(error):
             raise ClientError(url, ENDED_EARLY) from error
-        raise ClientError(url, f"does not speak HTTP as expected: {error}", CHECK_URL) from error
+        reason = f"does not speak HTTP as expected: {str(error).rstrip('.')}"
+        hint = "is it https://?" if url.startswith("http://") else CHECK_URL
+        raise ClientError(url, reason, hint) from error
     except (httpx.ReadError, httpx.WriteError, httpx.CloseError) as error:
         raise ClientError(
             url, f"the connection broke, the answer is incomplete: {error}"
