@@ -8,9 +8,8 @@
       - name: embed
         model: minilm-l6
 
-A file is read once, and everything that is wrong with it is reported at once. Nothing here
-knows what a model name means or what vLLM makes of an argument; vLLM's own parser checks `args` in
-the engine process.
+A file is read once, and everything that is wrong with it is reported at once. Nothing here knows
+what a model name means or which arguments there are: whoever knows vLLM's flags reads `args`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine_bridge.errors import UsageError
-from engine_bridge.quantities import parse_count
 
 if TYPE_CHECKING:
     from engine_bridge.yaml_file import Node
 
-__all__ = ["COUNT_ARGS", "Pipeline", "StageSpec", "destination", "read_pipeline"]
+__all__ = ["Pipeline", "StageSpec", "destination", "read_pipeline"]
 
 # A stage is at least one process with a model in it.
 MAX_STAGES = 16
@@ -37,62 +35,11 @@ MAX_SERVED_NAMES = 32
 MAX_NAME_CHARS = 256
 MAX_THREADS = 1024
 
-COUNT_ARGS = frozenset(
-    {"kv_cache_memory_bytes", "max_model_len", "max_num_batched_tokens", "max_num_scheduled_tokens"}
-)
-"""vLLM arguments whose values may carry a suffix, such as 1G.
-
-Source: ``get_kwargs`` in vllm/engine/arg_utils.py.
-"""
-
 _STAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FILE_KEYS = ("name", "stages")
 _LATER_FILE_KEYS = ("edges", "outputs")
 _STAGE_KEYS = ("name", "model", "served_model_name", "kind", "args", "threads", "executor")
 _LATER_KINDS = ("speech", "diffusion")
-# What the runtime sets for every stage, with the place where a user says it instead.
-_OWN_ARGS = {
-    "model": "model:",
-    "model_tag": "model:",
-    "served_model_name": "served_model_name:",
-    "host": "--host",
-    "port": "--port",
-    "api_server_count": "--api-server-count",
-    "distributed_executor_backend": "executor:",
-}
-_FRONTENDS_OWN = "belongs to the frontends, which all stages share"
-_REFUSED_ARGS = dict.fromkeys(
-    (
-        "allow_credentials",
-        "allowed_headers",
-        "allowed_methods",
-        "allowed_origins",
-        "api_key",
-        "disable_access_log_for_endpoints",
-        "disable_fastapi_docs",
-        "disable_uvicorn_access_log",
-        "enable_offline_docs",
-        "enable_request_id_headers",
-        "enable_server_load_tracking",
-        "enable_ssl_refresh",
-        "h11_max_header_count",
-        "h11_max_incomplete_event_size",
-        "middleware",
-        "root_path",
-        "ssl_ca_certs",
-        "ssl_cert_reqs",
-        "ssl_certfile",
-        "ssl_ciphers",
-        "ssl_keyfile",
-        "uvicorn_log_level",
-    ),
-    _FRONTENDS_OWN,
-) | {
-    "uds": "a Unix socket is not built yet",
-    "headless": "a stage without frontends is not built yet",
-    "grpc": "gRPC is not built yet",
-    "config": "a config file inside a stage is not supported",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +50,12 @@ class StageSpec:
         name: Letters, digits, ``-`` and ``_``, at most 64.
         model: A catalogue name, a Hugging Face id or a folder, as written.
         served_model_name: Empty if the file names none.
-        args: vLLM arguments by destination (``max_model_len``), JSON values.
+        args: vLLM arguments by destination (``max_model_len``), JSON values as they stand in the
+            file.
         threads: None if the file does not say.
         executor: None if the file does not say.
         where: ``file:line`` of the entry.
+        places: Where each of ``args`` stands, for messages: file, line, stage, key.
     """
 
     name: str
@@ -116,6 +65,7 @@ class StageSpec:
     threads: int | None = None
     executor: Literal["uni", "mp"] | None = None
     where: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,16 +145,21 @@ class _Reader:
             reason = "must be 1 to 64 letters, digits, - and _, and start with a letter or digit"
             self.fault(entries["name"].line, f"{at}.name", name, reason)
         self.kind(entries.get("kind"), f"{at}.kind")
+        args = self.args(entries.get("args"), f"{at}.args")
         return StageSpec(
             name=name,
             model=self.text(entries.get("model"), f"{at}.model") or "",
             served_model_name=self.names(
                 entries.get("served_model_name"), f"{at}.served_model_name"
             ),
-            args=self.args(entries.get("args"), f"{at}.args"),
+            args={destination(key): child.plain() for key, child in args.items()},
             threads=self.threads(entries.get("threads"), f"{at}.threads"),
             executor=self.executor(entries.get("executor"), f"{at}.executor"),
             where=f"{self.path}:{node.line}",
+            places={
+                destination(key): f"{self.path}:{child.line}: stage {name}: args.{key}"
+                for key, child in args.items()
+            },
         )
 
     def mapping(
@@ -272,7 +227,7 @@ class _Reader:
             self.fault(node.line, at, node.plain(), "must be uni or mp")
         return None
 
-    def args(self, node: Node | None, at: str) -> dict[str, object]:
+    def args(self, node: Node | None, at: str) -> dict[str, Node]:
         if node is None or node.value is None:
             return {}
         if not isinstance(node.value, dict):
@@ -280,32 +235,12 @@ class _Reader:
             return {}
         for key, line in node.repeated:
             self.fault(line, f"{at}.{key}", None, "stands here twice")
-        found: dict[str, object] = {}
+        found: set[str] = set()
         for key, child in node.value.items():
-            name = destination(key)
-            if name in found:
+            if destination(key) in found:
                 self.fault(child.line, f"{at}.{key}", None, "stands here twice, spelt differently")
-            found[name] = self.arg(f"{at}.{key}", name, child)
-        return found
-
-    def arg(self, at: str, name: str, node: Node) -> object:
-        value = node.plain()
-        if name in _OWN_ARGS:
-            self.fault(node.line, at, None, "is not a stage argument", f"use {_OWN_ARGS[name]}")
-        elif name in _REFUSED_ARGS:
-            way_out = f"use --{name.replace('_', '-')} of omni serve"
-            ours = _REFUSED_ARGS[name] == _FRONTENDS_OWN
-            self.fault(node.line, at, None, _REFUSED_ARGS[name], way_out if ours else "")
-        elif name.startswith("no_") and isinstance(value, bool):
-            plain = name.removeprefix("no_")
-            way_out = f"write {plain}: {str(not value).lower()}"
-            self.fault(node.line, at, None, "is a flag's negative form", way_out)
-        elif name in COUNT_ARGS and isinstance(value, str) and value != "auto":
-            try:
-                return parse_count(value)
-            except ValueError as error:
-                self.fault(node.line, at, value, str(error))
-        return value
+            found.add(destination(key))
+        return node.value
 
     def check_names(self, stages: list[StageSpec], lines: list[int]) -> None:
         owners: dict[str, int] = {}

@@ -26,7 +26,7 @@ from omni_cli.serve.plan import build_plan
 from omni_cli.serve.problems import Problem, show_problems
 from omni_cli.serve.settings import ServeSettings, read_settings
 from omni_cli.serve.sources_file import is_settings_file
-from omni_cli.serve.stage_args import read_stage_args
+from omni_cli.serve.stage_args import read_stage_args, stage_remarks
 from omni_cli.serve.stages import StageWish, is_pipeline_file, stage_wishes
 from omni_cli.serve.validate import validate
 from omni_cli.terminal import Terminal
@@ -41,11 +41,13 @@ class _Wanted:
 
     Attributes:
         problems: What is wrong with it so far, before machine and models were looked at.
+        remarks: Sentences about the pipeline file that keep nothing from starting.
     """
 
     settings: ServeSettings
     stages: tuple[StageWish, ...]
     problems: list[Problem]
+    remarks: list[str]
 
 
 def prepare(layers: Sequence[Layer], flags: Catalogue) -> Prepared | None:
@@ -107,11 +109,14 @@ def _planned(
     facts = collect_facts(stages, store, os.environ, error, settings)
     problems = [*wanted.problems, *faults]
     problems += _new(problems, validate(settings, stages, facts))
+    warnings = list(wanted.remarks)
+    if listener is not None and facts.tls_warning is not None:
+        warnings.append(facts.tls_warning)
+    for warning in warnings:
+        terminal.note(f"warning: {warning}")
     if problems:
         show_problems(problems, terminal)
         return None
-    if listener is not None and facts.tls_warning is not None:
-        terminal.note(f"warning: {facts.tls_warning}")
     if fetch:
         from omni_cli.serve.fetch import fetch_missing  # noqa: PLC0415 - late: a refusal needs none
 
@@ -127,21 +132,24 @@ def _planned(
 
 def _wanted(layers: Sequence[Layer], flags: Catalogue) -> _Wanted:
     settings, problems = read_settings(layers, flags)
-    pipeline, faults = _pipeline(settings, flags)
+    pipeline, faults, remarks = _pipeline(settings, flags)
     # A pipeline that cannot be read says nothing about its stages; what can be checked without
     # them still is.
     stages = () if pipeline is None and faults else stage_wishes(settings, pipeline)
-    return _Wanted(settings=settings, stages=stages, problems=problems + faults)
+    return _Wanted(settings=settings, stages=stages, problems=problems + faults, remarks=remarks)
 
 
-def _pipeline(settings: ServeSettings, flags: Catalogue) -> tuple[Pipeline | None, list[Problem]]:
+def _pipeline(
+    settings: ServeSettings, flags: Catalogue
+) -> tuple[Pipeline | None, list[Problem], list[str]]:
+    """The pipeline that TARGET names, if it does; what is wrong with it; remarks about it."""
     target = settings.runtime.target
     if not is_pipeline_file(target):
-        return None, []
+        return None, [], []
     path = Path(target).expanduser()
     pipeline, faults = read_pipeline(path)
     if pipeline is not None:
-        return read_stage_args(pipeline, flags)
+        return *read_stage_args(pipeline, flags), stage_remarks(pipeline, flags)
     if is_settings_file(path, flags):
         problem = Problem(
             subject=settings.subject(TARGET),
@@ -150,8 +158,8 @@ def _pipeline(settings: ServeSettings, flags: Catalogue) -> tuple[Pipeline | Non
             reason="holds settings, not a pipeline",
             way_out=f"give it as --config {target}",
         )
-        return None, [problem]
-    return None, [Problem.of(fault, "pipeline") for fault in faults]
+        return None, [problem], []
+    return None, [Problem.of(fault, "pipeline") for fault in faults], []
 
 
 def _bound(

@@ -6,17 +6,28 @@ here with its place in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine_bridge.pipelines import Pipeline, StageSpec
 from omni_cli.flags.catalogue import Catalogue
+from omni_cli.flags.dispositions import remark
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.values import BadValue, read_native
 from omni_cli.serve.problems import Problem
 from omni_cli.serve.refusals import refusal
 
-__all__ = ["place", "read_stage_args"]
+__all__ = ["read_stage_args", "stage_remarks"]
+
+# What is a key of the stage itself.
+_KEYS: Mapping[str, str] = {
+    "distributed_executor_backend": "executor",
+    "model": "model",
+    "model_tag": "model",
+    "served_model_name": "served_model_name",
+    "target": "model",
+    "threads": "threads",
+}
 
 
 def read_stage_args(pipeline: Pipeline, flags: Catalogue) -> tuple[Pipeline, list[Problem]]:
@@ -30,54 +41,75 @@ def read_stage_args(pipeline: Pipeline, flags: Catalogue) -> tuple[Pipeline, lis
         The pipeline without the arguments that cannot be used, and those.
     """
     problems: list[Problem] = []
-    stages = tuple(
-        replace(spec, args=dict(_read(spec, flags, problems))) for spec in pipeline.stages
-    )
+    stages = tuple(_read(spec, flags, problems) for spec in pipeline.stages)
     return replace(pipeline, stages=stages), problems
 
 
-def place(spec: StageSpec, dest: str) -> str:
-    """Where an argument stands, for messages: file, line of the stage, key."""
-    return f"{spec.where}: args.{dest}"
+def stage_remarks(pipeline: Pipeline, flags: Catalogue) -> list[str]:
+    """Sentences about arguments that are taken but do not do what they seem to.
+
+    Args:
+        pipeline: Checked for form.
+        flags: The catalogue.
+    """
+    return [
+        said
+        for spec in pipeline.stages
+        for key, value in spec.args.items()
+        if (flag := flags.find(key)) is not None
+        if (said := remark(flag, spec.places[key], value))
+    ]
 
 
-def _read(
-    spec: StageSpec, flags: Catalogue, problems: list[Problem]
-) -> Iterator[tuple[str, object]]:
-    for dest, value in spec.args.items():
-        flag = flags.by_dest.get(dest)
-        if flag is None:
-            problems.append(_unknown(spec, dest, flags))
-        elif problem := refusal(flag, place(spec, dest), value, "pipeline"):
+def _read(spec: StageSpec, flags: Catalogue, problems: list[Problem]) -> StageSpec:
+    args: dict[str, object] = {}
+    places: dict[str, str] = {}
+    for key, value in spec.args.items():
+        place = spec.places[key]
+        flag = flags.find(key)
+        if key in _KEYS:
+            way_out = f"write {_KEYS[key]}: beside it"
+            problems.append(_problem(place, None, "is a key of the stage, not of args", way_out))
+        elif flag is None:
+            problems.append(_unknown(place, key, flags))
+        elif f"--{key.replace('_', '-')}" in flag.off:
+            problems.append(_negative(place, flag, value))
+        elif flag.dest in places:
+            way_out = "keep one of them"
+            problems.append(_problem(place, None, f"says the same as {flag.name}", way_out))
+        elif problem := refusal(flag, place, value, "pipeline"):
             problems.append(problem)
         elif flag.scope == "run":
-            reason = f"belongs to the whole server, not to the stage {spec.name}"
-            problems.append(_problem(spec, flag, None, reason, f"use {flag.name}"))
+            reason = "belongs to the whole server, not to a stage"
+            problems.append(_problem(place, None, reason, f"use {flag.name}"))
         elif flag.scope == "stage" and (value is not None or flag.nullable):
-            try:
-                yield dest, read_native(flag, value)
-            except BadValue as error:
-                problems.append(_problem(spec, flag, value, error.reason, error.way_out))
+            places[flag.dest] = place
+            args.update(_value(place, flag, value, problems))
+    return replace(spec, args=args, places=places)
 
 
-def _unknown(spec: StageSpec, dest: str, flags: Catalogue) -> Problem:
-    advice = flags.advice(f"--{dest}")
+def _value(
+    place: str, flag: Flag, value: object, problems: list[Problem]
+) -> Iterator[tuple[str, object]]:
+    try:
+        yield flag.dest, read_native(flag, value)
+    except BadValue as error:
+        shown = None if flag.secret else value
+        problems.append(_problem(place, shown, error.reason, error.way_out))
+
+
+def _unknown(place: str, key: str, flags: Catalogue) -> Problem:
+    advice = flags.advice(f"--{key}")
     if advice.startswith("did you mean"):
         advice = advice.replace(" --", " ")  # keys have no dashes in front
-    return Problem(
-        subject=place(spec, dest),
-        value=None,
-        origin="pipeline",
-        reason="is not an argument of vLLM",
-        way_out=advice,
-    )
+    return _problem(place, None, "is not an argument of vLLM", advice)
 
 
-def _problem(spec: StageSpec, flag: Flag, value: object, reason: str, way_out: str = "") -> Problem:
-    return Problem(
-        subject=place(spec, flag.dest),
-        value=None if flag.secret else value,
-        origin="pipeline",
-        reason=reason,
-        way_out=way_out,
-    )
+def _negative(place: str, flag: Flag, value: object) -> Problem:
+    shown = str(value is False).lower()
+    way_out = f"write {flag.name.lstrip('-')}: {shown}"
+    return _problem(place, None, "is a flag's negative form", way_out)
+
+
+def _problem(place: str, value: object, reason: str, way_out: str = "") -> Problem:
+    return Problem(subject=place, value=value, origin="pipeline", reason=reason, way_out=way_out)

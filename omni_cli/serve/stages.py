@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["StageWish", "is_pipeline_file", "stage_wishes"]
 
-# Settings that are no arguments of vLLM's engine in a stage, but fields of the stage itself.
-_STAGE_FIELDS = ("served_model_name", "distributed_executor_backend", "threads")
+# Settings that are no arguments of vLLM's engine in a stage, but keys of the stage itself.
+_STAGE_FIELDS = {
+    "served_model_name": "served_model_name",
+    "distributed_executor_backend": "executor",
+    "threads": "threads",
+}
 # Arguments that say how to compile, and do nothing where everything runs eagerly.
 _COMPILATION = (
     "optimization_level",
@@ -57,8 +61,9 @@ class StageWish:
         """An argument as the user spelt it: flag, variable, or its place in the pipeline file."""
         if self.origin(name) != "pipeline":
             return self.settings.subject(name)
-        field = {"distributed_executor_backend": "executor", "threads": "threads"}.get(name)
-        return f"{self.spec.where}: {field or f'args.{name}'}"
+        return self.spec.places.get(name) or (
+            f"{self.spec.where}: stage {self.spec.name}: {_STAGE_FIELDS.get(name, name)}"
+        )
 
     def number(self, name: str) -> int | None:
         """A whole-number argument; None if not given, or not a number, which vLLM then reports."""

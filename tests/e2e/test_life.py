@@ -235,7 +235,7 @@ class TestBadStarts:
         )
         server = launch(str(file))
         assert server.process.wait(30) == 2
-        place = f"{file}:2: args.max_modle_len"
+        place = f"{file}:5: stage chat: args.max-modle-len"
         assert f"error: {place}: is not an argument of vLLM; did you mean max-model-len?" in (
             server.text()
         )

@@ -87,7 +87,7 @@ def test_each_value_names_who_gave_it(
     assert first["values"]["load-format"] == {
         "value": "dummy",
         "origin": "pipeline",
-        "by": "pipeline: p.yaml:2: args.load_format",
+        "by": "pipeline: p.yaml:2: stage a: args.load-format",
     }
     assert first["values"]["seed"]["by"] == "file: seed in omni.yaml"
     assert first["values"]["threads"]["by"] == "default for the machine's cores"

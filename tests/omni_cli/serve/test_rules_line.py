@@ -82,8 +82,10 @@ class TestSentence:
         reason = "is not {speculative_config.method} {speculative_config.method.value}, {why}"
         made = rule(reason=reason, way_out="see {threads}", when=lambda line: {"why": "so"})
         (found,) = problems(made, line(PIPELINE))
-        assert found.reason == "is not p.yaml:2: args.speculative_config.method ngram, so"
-        assert found.way_out == "see p.yaml:2: threads"
+        assert found.reason == (
+            "is not p.yaml:5: stage chat: args.speculative-config.method ngram, so"
+        )
+        assert found.way_out == "see p.yaml:2: stage chat: threads"
         assert found.origin == "pipeline"
 
     def test_words_may_name_something_else(self) -> None:

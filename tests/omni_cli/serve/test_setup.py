@@ -125,9 +125,25 @@ def test_argument_of_a_stage_is_refused_with_its_place(capsys: pytest.CaptureFix
         "stages:\n  - {name: a, model: ./tiny, args: {load-format: dummy, sede: 1, dtype: int}}\n"
     )
     assert refusal(capsys, "p.yaml", "--port=0") == [
-        "error: p.yaml:2: args.sede: is not an argument of vLLM; did you mean seed?",
-        "error: p.yaml:2: args.dtype int: must be auto, bfloat16, float, float16, float32 or half",
+        "error: p.yaml:2: stage a: args.sede: is not an argument of vLLM; did you mean seed?",
+        "error: p.yaml:2: stage a: args.dtype int: "
+        "must be auto, bfloat16, float, float16, float32 or half",
     ]
+
+
+def test_argument_of_a_stage_that_changes_nothing_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    args = "{load-format: dummy, enable-ssl-refresh: false}"
+    Path("p.yaml").write_text(f"stages:\n  - {{name: a, model: ./tiny, args: {args}}}\n")
+    found = prepare(parse(["p.yaml", "--port=0"], FLAGS), FLAGS)
+    assert found is not None
+    found.listener.close()
+    assert "enable_ssl_refresh" not in found.ready.plan.stages[0].vllm_args
+    assert capsys.readouterr().err == (
+        "warning: p.yaml:2: stage a: args.enable-ssl-refresh changes nothing: "
+        "omni always reads changed certificates again\n"
+    )
 
 
 def test_bad_value_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:

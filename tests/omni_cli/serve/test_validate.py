@@ -96,27 +96,29 @@ def test_flag_is_refused(given: dict[str, object], line: str) -> None:
     [
         (
             "args: {pipeline-parallel-size: 2}",
-            "p.yaml:2: args.pipeline_parallel_size 2: pipeline parallelism is not built yet; "
-            "leave it at 1",
+            "p.yaml:4: stage a: args.pipeline-parallel-size 2: "
+            "pipeline parallelism is not built yet; leave it at 1",
         ),
         (
             "args: {speculative-config: {method: ngram}}",
-            "p.yaml:2: args.speculative_config.method ngram: needs the number of tokens to draft; "
+            "p.yaml:4: stage a: args.speculative-config.method ngram: needs the number of tokens "
+            "to draft; "
             "add --spec-tokens",
         ),
         (
             "args: {enable-log-outputs: true}",
-            "p.yaml:2: args.enable_log_outputs true: is part of the log of requests; "
+            "p.yaml:4: stage a: args.enable-log-outputs true: is part of the log of requests; "
             "add --enable-log-requests",
         ),
         (
             "{executor: uni, args: {tensor_parallel_size: 2}}",
-            "p.yaml:2: args.tensor_parallel_size 2: needs workers of their own, which "
-            "p.yaml:2: executor uni excludes; use mp, or leave the executor out",
+            "p.yaml:5: stage a: args.tensor_parallel_size 2: needs workers of their own, which "
+            "p.yaml:2: stage a: executor uni excludes; use mp, or leave the executor out",
         ),
         (
             "threads: 9",
-            "p.yaml:2: threads 9: is more than the 4 cores that may be used; use at most 4",
+            "p.yaml:2: stage a: threads 9: is more than the 4 cores that may be used; "
+            "use at most 4",
         ),
     ],
 )
