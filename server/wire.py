@@ -32,6 +32,10 @@ HEAD_TIMEOUT_S = 30.0
 # at once would reset it, and with it the answer. Beyond, a client loses the answer and not more.
 LINGER_S = 2.0
 MAX_LINGER_BYTES = 16 * 1024 * 1024
+# Requests that a client may have sent on one connection and not seen answered. Each is kept as a
+# few kilobytes until its turn, whatever it asks; one read brings thousands of short ones, and each
+# answer lets the next read in.
+MAX_PIPELINED = 128
 
 
 class _Refused(Exception):
@@ -48,7 +52,7 @@ class _AnswerTransport:
         self._cycle = protocol.cycle
 
     def close(self) -> None:
-        if self._cycle.more_body:
+        if self._cycle.more_body or self._protocol.sated:
             self._protocol.linger()
         else:
             self._protocol.transport.close()
@@ -62,12 +66,14 @@ class WireProtocol(HttpToolsProtocol):
         max_head_bytes: Of line and headers of one request.
         max_header_count: Of one request.
         gate: Tells in whose shape a path is refused.
+        sated: No request is taken any more; the connection ends with the last answer.
     """
 
     rank = -1
     max_head_bytes = MAX_HEAD_BYTES
     max_header_count = MAX_HEADER_COUNT
     gate = Gate(HttpPlan())
+    sated = False
     # Bytes of the head that the parser has given out, and those that it was given since the head
     # began: it keeps an unfinished header to itself.
     _given_out = 0
@@ -102,10 +108,12 @@ class WireProtocol(HttpToolsProtocol):
             if self._lingers < 0:
                 self.transport.close()
             return
+        if self.sated:
+            return
         self._fed += len(data)
         self._held += len(data)
         super().data_received(data)
-        if self._lingers is not None or self.transport.is_closing():
+        if self._lingers is not None or self.sated or self.transport.is_closing():
             return
         if self.transport.get_protocol() is not self:  # a WebSocket from here on
             return
@@ -135,6 +143,10 @@ class WireProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = self._begun = False
         self._clear_deadline()
+        if len(self._open) >= MAX_PIPELINED:
+            self._open[-1].keep_alive = False
+            self.sated = True
+            raise _Refused
         self._adopt_authority()
         self._check_upgrade()
         before = self.cycle
@@ -168,7 +180,8 @@ class WireProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request and close the connection."""
-        self._refuse(*self._problem)
+        if not self.sated:
+            self._refuse(*self._problem)
 
     def linger(self) -> None:
         """Close, but read on within bounds what the client is sending."""

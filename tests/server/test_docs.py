@@ -51,6 +51,7 @@ def test_security_page_names_the_bounds(make_server: Callable[..., Any]) -> None
         f"{settings.MAX_HEADER_COUNT}",
         f"{settings.MAX_BODY_BYTES} bytes",
         f"{MAX_REQUEST_ID_CHARS} characters",
+        f"{wire.MAX_PIPELINED}",
         f"{KEEP_ALIVE_S} s",
         f"{wire.HEAD_TIMEOUT_S:g} s",
         f"{settings.BODY_IDLE_TIMEOUT_S:g} s",

@@ -139,6 +139,14 @@ async def test_many_requests_and_large_bodies_on_one_connection_are_served(
     assert answer.count("http/1.1 200 ") == 7
 
 
+async def test_requests_sent_ahead_are_answered_up_to_the_bound(address: Address) -> None:
+    *answers, last = (await exchange(address, (LINE + b"\r\n") * 20_000)).split("http/1.1 200 ")[1:]
+    assert len(answers) == wire.MAX_PIPELINED - 1
+    assert not any("connection: close" in answer for answer in answers)
+    assert "\r\nconnection: close\r\n" in last
+    assert last.endswith("served")
+
+
 async def test_bounds_come_from_the_plan(serve: Serve) -> None:
     small = HttpPlan(max_head_bytes=200, max_header_count=3)
     async with serve(PlainTextResponse("served"), small) as address:
