@@ -131,7 +131,7 @@ def _await(
             answer = session.wire.send(Request("GET", "/v1/models"), now + timeout_s)
             if answer.status != 503 or not answer.header("retry-after"):
                 terminal.progress("")
-                return _no_http(answer, timeout_s), answer
+                return _no_http(answer, timeout_s, session.wire.base), answer
             if now > end:
                 return f"is still not ready after {timeout_s:g} s; try again later", answer
             terminal.progress(f"{shown} is not ready yet")
@@ -140,13 +140,14 @@ def _await(
         return f"cannot be reached: {error}; {error.way_out}", None
 
 
-def _no_http(answer: Answer, timeout_s: float) -> str:
+def _no_http(answer: Answer, timeout_s: float, base: str) -> str:
     """Why what listens there is no HTTP server; empty if it is one."""
     if answer.status:
         return ""
     if answer.timed_out:
         return f"sent nothing for {timeout_s:g} s; is it an HTTP server, and does it need longer?"
-    return f"does not speak HTTP as expected: {answer.broken}; is it https://?"
+    hint = "is --url right?" if base.startswith("https:") else "is it https://?"
+    return f"something listens there, and sends no HTTP answer; {hint}"
 
 
 def _require_let_in(first: Answer | None, key: str | None, shown: str) -> None:
