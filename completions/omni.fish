@@ -117,7 +117,7 @@ complete -c omni -n '__omni_at \' bench serve\'' -l num-prompts -s n -x -d 'Requ
 complete -c omni -n '__omni_at \' bench serve\'' -l concurrency -s c -x -d 'Requests in flight at most'
 complete -c omni -n '__omni_at \' bench serve\'' -l request-rate -x -d 'Send requests at this mean rate, at the times of a Poisson process'
 complete -c omni -n '__omni_at \' bench serve\'' -l warmup -x -d 'Requests sent before, which count for nothing'
-complete -c omni -n '__omni_at \' bench serve\'' -l max-seconds -x -d 'End the load after this time, done or not'
+complete -c omni -n '__omni_at \' bench serve\'' -l max-seconds -x -d 'End after this time, warm-up included, done or not'
 complete -c omni -n '__omni_at \' bench serve\'' -l seed -x -d 'Seed of the prompts and of the times of sending'
 complete -c omni -n '__omni_at \' bench serve\'' -l input-len -x -d 'Words of a random prompt, about as many tokens'
 complete -c omni -n '__omni_at \' bench serve\'' -l output-len -x -d 'Longest answer, in tokens'

@@ -555,7 +555,7 @@ _omni_bench_serve() {
     '(--concurrency -c)-c=[Requests in flight at most]:concurrency:' \
     '(--request-rate)--request-rate=[Send requests at this mean rate, at the times of a Poisson process]:request-rate:' \
     '(--warmup)--warmup=[Requests sent before, which count for nothing]:warmup:' \
-    '(--max-seconds)--max-seconds=[End the load after this time, done or not]:max-seconds:' \
+    '(--max-seconds)--max-seconds=[End after this time, warm-up included, done or not]:max-seconds:' \
     '(--seed)--seed=[Seed of the prompts and of the times of sending]:seed:' \
     '(--input-len)--input-len=[Words of a random prompt, about as many tokens]:input-len:' \
     '(--output-len)--output-len=[Longest answer, in tokens]:output-len:' \

@@ -111,7 +111,7 @@ MaxSeconds = Annotated[
         "--max-seconds",
         metavar="SECONDS",
         min=0.1,
-        help="End the load after this time, done or not; not done exits with 1.",
+        help="End after this time, warm-up included, done or not; not done exits with 1.",
         rich_help_panel=_LOAD,
     ),
 ]
