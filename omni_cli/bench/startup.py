@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine_bridge.errors import UsageError
@@ -73,6 +74,7 @@ def omni_side(words: Sequence[str]) -> Side:
     scheme = "https" if _value_of(words, "--ssl-certfile") else "http"
     url = f"{scheme}://{asked}:{port or PORT}/readyz"
     key = _value_of(words, "--api-key") or os.environ.get("OMNI_API_KEY")
+    key = key or _first_key(_value_of(words, "--api-key-file"))
     return Side("omni serve", tuple(command), url, key)
 
 
@@ -214,6 +216,18 @@ def _value_of(words: Sequence[str], flag: str) -> str | None:
         elif word.startswith(f"{flag}="):
             found = word.removeprefix(f"{flag}=")
     return found
+
+
+def _first_key(path: str | None) -> str | None:
+    """A key of a key file; None if it cannot be read, which the server itself will say."""
+    if path is None:
+        return None
+    try:
+        lines = Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        return None
+    keys = (line.strip() for line in lines)
+    return next((key for key in keys if key and not key.startswith("#")), None)
 
 
 def _short(words: Sequence[str]) -> str:

@@ -115,6 +115,12 @@ class TestSides:
         assert "--api-key ***" in found["sides"][0]["command"]
         assert "secret" not in str(found)
 
+    def test_our_key_is_taken_from_a_key_file(self, tmp_path: Path) -> None:
+        keys = tmp_path / "keys.txt"
+        keys.write_text("# of the tests\n\n secret \nother\n")
+        assert omni_side([f"--api-key-file={keys}"]).api_key == "secret"
+        assert omni_side(["--api-key-file", str(tmp_path / "none")]).api_key is None
+
     def test_the_others_name_and_address(self) -> None:
         other = other_side("python -m vllm.entrypoints.openai.api_server --port {port}", None)
         assert (other.name, other.ready_url) == ("vllm.entrypoints.openai.api_server", URL)
