@@ -189,7 +189,7 @@ complete -c omni -n '__omni_at \' models list\'' -s h -l help -d 'Show this help
 
 # omni models pull
 complete -c omni -n '__omni_at \' models pull\'' -a 'smollm2-135m-instruct minilm-l6' -d 'bundled model'
-complete -c omni -n '__omni_at \' models pull\'' -l timeout -x -d 'Give up after this many seconds (default 1800)'
+complete -c omni -n '__omni_at \' models pull\'' -l timeout -x -d 'Give up after this many seconds'
 complete -c omni -n '__omni_at \' models pull\'' -s h -l help -d 'Show this help'
 
 # omni models path

@@ -667,7 +667,7 @@ _omni_models_list() {
 
 _omni_models_pull() {
   _arguments -S \
-    '(--timeout)--timeout=[Give up after this many seconds (default 1800)]:timeout:' \
+    '(--timeout)--timeout=[Give up after this many seconds]:timeout:' \
     '(- *)-h[Show this help]' \
     '(- *)--help[Show this help]' \
     '1:bundled model:__omni_models'

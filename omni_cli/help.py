@@ -255,4 +255,6 @@ def _default(param: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "on" if value and param.secondary_opts else ""
+    if isinstance(value, float):
+        return f"{value:g}"
     return str(getattr(value, "value", value))

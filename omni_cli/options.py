@@ -86,7 +86,7 @@ ChatModel = Annotated[
         "--model",
         "-m",
         metavar="NAME",
-        help="Served model to talk to; the first one that can chat unless given.",
+        help="Served model to talk to; the first one that generates text unless given.",
         rich_help_panel=_ANSWER,
     ),
 ]

@@ -28,7 +28,7 @@ Timeout = Annotated[
         "--timeout",
         metavar="SECONDS",
         min=1.0,
-        help="Give up after this many seconds (default 1800).",
+        help="Give up after this many seconds. [default: 1800]",
     ),
 ]
 

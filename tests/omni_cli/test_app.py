@@ -48,5 +48,13 @@ def test_options_are_grouped_by_panel() -> None:
     assert titles == ["Arguments", "Server", "Answer", "Output", "Options"]
 
 
+def test_words_of_another_command_stand_behind_the_options() -> None:
+    found = {ctx.command_path: (ctx, command) for ctx, command in command_tree()}
+    ctx, command = found["omni bench startup"]
+    page = render(command_page(command, ctx), width=100)
+    assert page.startswith("Usage: omni bench startup [OPTIONS] [-- ARGS...]\n")
+    assert "[default: 600]" in page
+
+
 def test_a_command_is_imported_only_when_it_is_called() -> None:
     assert importlib.import_module("omni_cli.app").root_command().commands == {}
