@@ -136,7 +136,8 @@ class WireProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:
-            super().on_header(name, value)
+            # White space after it is no part of a value (RFC 9110, 5.5); the parser leaves it there.
+            super().on_header(name, value.rstrip(b" \t"))
         # Else it is a trailer: after the checks of a head, nothing may be added to it.
         self._count(len(name) + len(value))
 

@@ -147,6 +147,16 @@ async def test_requests_sent_ahead_are_answered_up_to_the_bound(address: Address
     assert last.endswith("served")
 
 
+async def test_white_space_around_a_value_is_no_part_of_it(serve: Serve) -> None:
+    async def show(scope: Scope, receive: Receive, send: Send) -> None:
+        values = dict(scope["headers"])
+        await PlainTextResponse(repr([values[b"host"], values[b"x-api-key"]]))(scope, receive, send)
+
+    async with serve(show, HttpPlan()) as address:
+        head = b"GET / HTTP/1.1\r\nhost: \ta \t\r\nx-api-key:\tb \r\nconnection: close\r\n\r\n"
+        assert (await exchange(address, head)).endswith("[b'a', b'b']")
+
+
 async def test_bounds_come_from_the_plan(serve: Serve) -> None:
     small = HttpPlan(max_head_bytes=200, max_header_count=3)
     async with serve(PlainTextResponse("served"), small) as address:
