@@ -136,7 +136,7 @@ class WireProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:
-            # White space after it is no part of a value (RFC 9110, 5.5); the parser leaves it there.
+            # White space after a value is no part of it (RFC 9110, 5.5), but the parser leaves it.
             super().on_header(name, value.rstrip(b" \t"))
         # Else it is a trailer: after the checks of a head, nothing may be added to it.
         self._count(len(name) + len(value))
