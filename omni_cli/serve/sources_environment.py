@@ -7,7 +7,7 @@ variables that begin so.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.flag import Flag
@@ -30,9 +30,9 @@ OTHER_VARIABLES = frozenset(
 """Variables that are no setting of ``omni serve``: known, so not misspelt."""
 
 PREFIX = "OMNI_"
-# How alike a name must be to one of ours to count as a misspelling of it. `OMNI_HOME` of another
-# program is below, `OMNI_PROT` above.
-LIKENESS = 0.7
+# How alike a name must be to one of ours to count as a misspelling of it, both without the prefix.
+# `OMNI_HOME` and `OMNI_USER` of other programs are below, `OMNI_PROT` is just above.
+LIKENESS = 0.75
 
 
 def variable(flag: Flag) -> str:
@@ -56,12 +56,25 @@ def read_environment(flags: Catalogue, environ: Mapping[str, str]) -> Layer:
             except BadValue as error:
                 problems.append(_problem(flag, name, text, error))
         elif name not in OTHER_VARIABLES:
-            near = difflib.get_close_matches(name, {*known, *OTHER_VARIABLES}, 1, LIKENESS)
+            near = _near(name, flags, {*known, *OTHER_VARIABLES})
             if near:
-                warnings.append(f"{name} is not a setting of omni; did you mean {near[0]}?")
+                warnings.append(f"{name} is not a setting of omni; did you mean {near}?")
     return Layer(
         origin="environment", given=given, problems=tuple(problems), warnings=tuple(warnings)
     )
+
+
+def _near(name: str, flags: Catalogue, known: Collection[str]) -> str:
+    """The variable that is meant by one that is none; empty if nobody can tell."""
+    word = name.removeprefix(PREFIX)
+    dashed = word.lower().replace("_", "-")
+    for spelling in (f"-{dashed}", f"--{dashed}"):  # OMNI_TP, OMNI_NO_ENFORCE_EAGER
+        flag = flags.spellings.get(spelling)
+        if flag is not None and variable(flag) in known:
+            return variable(flag)
+    words = sorted(each.removeprefix(PREFIX) for each in known)
+    near = difflib.get_close_matches(word, words, 1, LIKENESS)
+    return f"{PREFIX}{near[0]}" if near else ""
 
 
 def _problem(flag: Flag, name: str, text: str, error: BadValue) -> Problem:

@@ -88,6 +88,25 @@ def test_misspelt_variable_is_told_with_the_nearest_name() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("OMNI_TP", "OMNI_TENSOR_PARALLEL_SIZE"),
+        ("OMNI_NO_ENFORCE_EAGER", "OMNI_ENFORCE_EAGER"),
+        ("OMNI_CACHEDIR", "OMNI_CACHE_DIR"),
+    ],
+)
+def test_other_spelling_of_a_flag_names_its_variable(name: str, near: str) -> None:
+    assert read(**{name: "1"}).warnings == (
+        f"{name} is not a setting of omni; did you mean {near}?",
+    )
+
+
+@pytest.mark.parametrize("word", ["HOME", "USER", "FOO", "KIT", "KIT_ACCEPT_EULA", "SERVER", ""])
+def test_short_variable_of_another_program_is_no_misspelling(word: str) -> None:
+    assert read(**{f"OMNI_{word}": "1"}).warnings == ()
+
+
 def test_variables_of_others_are_ignored() -> None:
     others = dict.fromkeys(OTHER_VARIABLES, "x")
     assert read(**others, OMNI_BUILD_FLAVOUR="x", PORT="1", VLLM_PORT="2", omni_port="3") == Layer(
