@@ -20,6 +20,7 @@ from typing import Any
 
 from vllm.engine import arg_utils
 from vllm.entrypoints.launchers.cli_args import LoRAParserAction, make_arg_parser
+from vllm.model_executor.layers.quantization import QUANTIZATION_METHODS
 from vllm.reasoning import ReasoningParserManager
 from vllm.tool_parsers import ToolParserManager
 from vllm.utils import argparse_utils
@@ -200,6 +201,8 @@ def _known(action: argparse.Action) -> list[str]:
         return sorted(ToolParserManager.list_registered())
     if action.dest == "reasoning_parser":
         return sorted(ReasoningParserManager.list_registered())
+    if action.dest == "quantization":
+        return sorted(QUANTIZATION_METHODS)
     return [str(value) for value in action.metavar] if isinstance(action.metavar, list) else []
 
 

@@ -142,7 +142,7 @@ def collect_facts(
         gpus=gpus,
         vllm_version=version,
         packages=frozenset(name for name in PACKAGES if importlib.util.find_spec(name)),
-        plugins=_plugins() if any(_foreign_parser(stage) for stage in stages) else frozenset(),
+        plugins=_plugins() if any(_foreign_name(stage) for stage in stages) else frozenset(),
         models=models,
         paths=paths,
         environ={name: environ[name] for name in VARIABLES if name in environ},
@@ -212,24 +212,30 @@ def _paths(
 
 
 def adapter_paths(value: object) -> dict[str, str]:
-    """The path of each adapter by its name; what cannot be read is left to vLLM.
+    """The path of each adapter by its name, of those that say both."""
+    found = {}
+    for item in value if isinstance(value, list | tuple) else ():
+        entry = adapter(item)
+        if isinstance(entry, Mapping) and isinstance(path := entry.get("path"), str):
+            found[str(entry.get("name"))] = path
+    return found
+
+
+def adapter(item: object) -> object:
+    """One adapter as an object, however it is written; None if it is not JSON.
 
     Source: ``LoRAParserAction`` in vllm/entrypoints/launchers/cli_args.py.
     """
-    found = {}
-    for item in value if isinstance(value, list | tuple) else ():
-        if not isinstance(item, str):
-            continue
-        name, _, path = item.partition("=")
-        if "," in item or not path:
-            try:
-                entry = json.loads(item)
-            except ValueError:
-                continue
-            name, path = (entry.get(key) for key in ("name", "path")) if entry else ("", "")
-        if isinstance(path, str):
-            found[str(name)] = path
-    return found
+    if not isinstance(item, str):
+        return item
+    name, equals, path = item.partition("=")
+    if equals and "," not in item:
+        return {"name": name, "path": path}
+    try:
+        written: object = json.loads(item)
+    except (ValueError, RecursionError):
+        return None
+    return written
 
 
 def _at(args: Mapping[str, object], dest: str) -> object:
@@ -238,11 +244,11 @@ def _at(args: Mapping[str, object], dest: str) -> object:
     return value.get(key) if key and isinstance(value, Mapping) else None if key else value
 
 
-def _foreign_parser(stage: StageWish) -> bool:
+def _foreign_name(stage: StageWish) -> bool:
     flags = catalogue().by_dest
     return any(
         bool(name := stage.args.get(dest)) and name not in flags[dest].known
-        for dest in ("tool_call_parser", "reasoning_parser")
+        for dest in ("tool_call_parser", "reasoning_parser", "quantization")
     )
 
 

@@ -76,6 +76,11 @@ def _no_tokens(line: Line) -> Found:
     return _method(line) in ("ngram", "[ngram]", "ngram_gpu") and _tokens(line) is None
 
 
+def _too_few_tokens(line: Line) -> Found:
+    tokens = _tokens(line)
+    return tokens is not None and tokens < 1
+
+
 def _lookup(line: Line) -> Found:
     low = line.number("speculative_config.prompt_lookup_min")
     high = line.number("speculative_config.prompt_lookup_max")
@@ -156,6 +161,15 @@ ROWS = (
         source=f"{_SPECULATIVE}._verify_args",
         example=Example(words="--spec-method ngram"),
         allowed=Example(words="--spec-method ngram --spec-tokens 3"),
+    ),
+    Rule(
+        id="drafting-count",
+        flags=("speculative_config.num_speculative_tokens",),
+        when=_too_few_tokens,
+        reason="must be a whole number of at least 1",
+        source=f"{_SPECULATIVE}",
+        example=Example(words=_config(method="ngram", num_speculative_tokens="0")),
+        allowed=Example(words=_NGRAM),
     ),
     Rule(
         id="drafting-lookup",

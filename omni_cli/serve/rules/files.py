@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from omni_cli.serve.facts import ADAPTERS, FILES, FOLDERS, PathState, adapter_paths
+from collections.abc import Mapping
+
+from omni_cli.serve.facts import ADAPTERS, FILES, FOLDERS, PathState, adapter, adapter_paths
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.models import TINY
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -10,6 +12,8 @@ from omni_cli.serve.rules.rule import Example, Found, Rule
 __all__ = ["ROWS"]
 
 _SERVE = "./tiny --load-format dummy"
+# Fields of LoRAModulePath that may be left out (vllm/entrypoints/openai/models/protocol.py).
+_ADAPTER_OPTIONS = ("base_model_name", "is_3d_lora_weight")
 _FOLDER = {"tiny/config.json": TINY}
 
 
@@ -21,6 +25,17 @@ def _named(line: Line, dests: tuple[str, ...], *states: PathState) -> Found:
         for dest in dests
         if line.given(dest) and paths.get(line.text(dest)) in states
     ]
+
+
+def _adapters(line: Line) -> Found:
+    """Entries of which vLLM cannot make an adapter."""
+    value = line.value(ADAPTERS)
+    written = [item for item in (value if isinstance(value, list | tuple) else ()) if item]
+    both = {"name", "path"}
+    return not all(
+        isinstance(entry, Mapping) and both <= set(entry) <= {*both, *_ADAPTER_OPTIONS}
+        for entry in map(adapter, written)
+    )
 
 
 _RUN_FILES = tuple(dest for dest, where in FILES.items() if where == "run")
@@ -75,6 +90,19 @@ ROWS = (
         source="vllm/engine/arg_utils.py EngineArgs.__post_init__",
         example=Example(words=f"{_SERVE} --tokenizer ./nowhere", files=_FOLDER),
         allowed=Example(words=f"{_SERVE} --tokenizer ./tiny", files=_FOLDER),
+    ),
+    Rule(
+        id="adapter-unreadable",
+        flags=(ADAPTERS,),
+        when=_adapters,
+        reason="holds something that names no adapter",
+        way_out="write NAME=PATH, or an object with name and path",
+        source="vllm/entrypoints/launchers/cli_args.py LoRAParserAction",
+        example=Example(words="""--enable-lora --lora-modules '{"name": "a"}'"""),
+        allowed=Example(
+            words="""--enable-lora --lora-modules '{"name": "a", "path": "./a"}'""",
+            files={"a/adapter_config.json": "{}"},
+        ),
     ),
     Rule(
         id="adapter-missing",

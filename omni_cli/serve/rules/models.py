@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 
+from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.problems import Problem
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -134,6 +136,16 @@ def _unprepared(line: Line) -> Found:
     if any(name in config for config in (model.config, line.config) for name in says):
         return False
     return not any(file.endswith(_PREPARED[method]) for file in model.json_files)
+
+
+def _unknown_method(line: Line) -> Found:
+    """A method that vLLM does not bring; plugins may bring it."""
+    method, known = line.text("quantization").lower(), catalogue().by_dest["quantization"].known
+    if not method or method in known or line.facts.plugins:
+        return False
+    near = difflib.get_close_matches(method, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`omni serve --help=quantization` lists them"
+    return {"hint": hint}
 
 
 def _other_method(line: Line) -> Found:
@@ -272,6 +284,16 @@ ROWS = (
         source="vllm/config/model.py ModelConfig._verify_with_expert_parallelism",
         example=Example(words=f"{_DUMMY} --enable-expert-parallel", files=_FOLDER),
         allowed=Example(words=f"{_DUMMY} --no-enable-expert-parallel", files=_FOLDER),
+    ),
+    Rule(
+        id="quantization-unknown",
+        flags=("quantization",),
+        when=_unknown_method,
+        reason="is no method of vLLM",
+        way_out="{hint}",
+        source="vllm/config/model.py ModelConfig._verify_quantization",
+        example=Example(words="--quantization int8"),
+        allowed=Example(words="--quantization fp8"),
     ),
     Rule(
         id="quantization-unprepared",
