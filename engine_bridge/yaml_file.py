@@ -8,6 +8,7 @@ the node graph, before any value is built.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import yaml
 
 from engine_bridge.errors import UsageError
 
-__all__ = ["MAX_FILE_BYTES", "Node", "read_bounded", "read_yaml"]
+__all__ = ["MAX_FILE_BYTES", "Node", "read_bounded", "read_yaml", "repeated"]
 
 # A pipeline of 100 stages with a dozen arguments each takes about 40 kB.
 MAX_FILE_BYTES = 256 * 1024
@@ -46,6 +47,19 @@ class Node:
         if isinstance(self.value, list):
             return [node.plain() for node in self.value]
         return self.value
+
+
+def repeated(node: Node, path: str = "") -> Iterator[tuple[str, int]]:
+    """Keys that stand in a mapping more than once, at any depth: their path, with dots, and the
+    line of the later one."""
+    for key, line in node.repeated:
+        yield f"{path}{key}", line
+    if isinstance(node.value, dict):
+        for key, inner in node.value.items():
+            yield from repeated(inner, f"{path}{key}.")
+    elif isinstance(node.value, list):
+        for place, inner in enumerate(node.value):
+            yield from repeated(inner, f"{path.removesuffix('.')}[{place}].")
 
 
 def read_yaml(path: Path, *, may_be_empty: bool = False) -> Node:
@@ -161,8 +175,10 @@ def _node(path: Path, loader: yaml.SafeLoader, node: yaml.Node) -> Node:
     value = _scalar(path, loader, node)
     if value is None or isinstance(value, str | bool | int):
         return Node(value, line)
-    if isinstance(value, float) and math.isfinite(value):
-        return Node(value, line)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return Node(value, line)
+        raise UsageError(f"{path}:{line}", None, "holds a number that is not finite")
     reason = f"holds a value of type {type(value).__name__} that is not text, number or boolean"
     raise UsageError(f"{path}:{line}", None, reason, "put it in quotes")
 

@@ -83,25 +83,39 @@ class Catalogue:
         return _one_per_flag(best, self.spellings)[:MAX_SUGGESTIONS]
 
     def abbreviated(self, word: str) -> list[str]:
-        """Spellings that begin like a word, as argparse takes abbreviations."""
+        """Spellings that begin like a word, as argparse takes abbreviations; none if the word is
+        known to mean another flag: one that is gone, or a short one with a dash too many."""
+        if _dashed(word) in FORMER or (word.startswith("--") and word[1:] in self.spellings):
+            return []
         return [spelling for spelling in self.spellings if spelling.startswith(word)]
 
-    def advice(self, word: str) -> str:
-        """What to write instead of an unknown flag; empty if nothing is near."""
+    def advice(self, word: str, *, as_key: bool = False) -> str:
+        """What to write instead of an unknown flag.
+
+        Args:
+            word: The flag.
+            as_key: Whether as a key of a file: the long name, without dashes in front.
+        """
         former = FORMER.get(_dashed(word))
         if former:
             return former
         near = self.near(word)
+        if as_key:
+            near = [self._key(spelling) for spelling in near]
         if not near:
             return f"`{self.command} --help=all` lists every flag"
         listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"
         return f"did you mean {listed}?"
 
+    def _key(self, spelling: str) -> str:
+        long = spelling if spelling.startswith("--") else self.spellings[spelling].name
+        return long.lstrip("-")
+
 
 @functools.cache
 def catalogue() -> Catalogue:
     """The catalogue, read once per process."""
-    read = json.loads(VLLM_FLAGS.read_text())
+    read = json.loads(VLLM_FLAGS.read_text("utf-8"))
     flags = {flag.dest: flag for flag in OWN}
     flags |= {dest: _flag(dest, entry) for dest, entry in read["flags"].items()}
     theirs = read["groups"] | GROUP_TEXTS

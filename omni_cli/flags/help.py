@@ -240,8 +240,10 @@ def _word_page(flags: Catalogue, word: str, asked: str) -> Page:
         near = flags.near(f"--{asked}")
         hint = f"did you mean {' or '.join(near)}?" if near else "--help=all shows every option"
         raise UsageError(f"--help={word}", None, "is in no option's name or text", hint)
-    exact = flags.find(asked)
-    if exact is not None:
+    exact = flags.find(word) or flags.find(asked)
+    if exact is not None and word.startswith("-"):
+        named = [exact]  # written with its dashes: no other is meant
+    elif exact is not None:
         named = [exact, *(flag for flag in named if flag is not exact)]
     if exact is not None and len(named) <= MAX_DETAILED:
         telling = []

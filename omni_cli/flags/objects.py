@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine_bridge.quantities import parse_count
 from omni_cli.flags.flag import Flag
@@ -25,6 +25,8 @@ __all__ = ["checked_object", "plain_json", "read_json", "read_object"]
 _QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
 _SUFFIXED = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
 _BRACES = re.compile(r"(?s)^\s*{.*}\s*$")
+# As in files; vLLM's own configurations have three levels.
+MAX_DEPTH = 24
 # Keys that older vLLM versions had, with their names of today.
 _FORMER_KEYS = {"compilation_config": {"level": "mode"}}
 # Texts and numbers that pydantic takes for a truth value.
@@ -43,6 +45,7 @@ def read_json(word: str) -> object:
         raise BadValue(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
     except (RecursionError, ValueError):
         raise BadValue("is not JSON that can be read") from None
+    _check_depth(value)
     return value
 
 
@@ -141,8 +144,25 @@ def plain_json(value: object) -> object:
     Raises:
         BadValue: If there is something else in it.
     """
+    _check_depth(value)
     try:
         json.dumps(value)
     except (TypeError, ValueError):
         raise BadValue("must be made of texts, numbers, lists and mappings") from None
     return value
+
+
+def _check_depth(value: object) -> None:
+    """By levels and not by recursion, which would end before the bound is reached."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return
+    raise BadValue(f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

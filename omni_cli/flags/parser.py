@@ -114,8 +114,10 @@ class _Reader:
         name, equals, value = word.partition("=")
         if equals and name in spellings:
             return spellings[name], name, value
-        if not word.startswith("--") and word[:2] in spellings:
-            return spellings[word[:2]], word[:2], word[2:]
+        glued = spellings.get(word[:2])
+        # Not -host: it is a misspelt --host, and no help on "ost".
+        if glued is not None and not word.startswith("--") and glued.dest != "help":
+            return glued, word[:2], word[2:]
         return None
 
     def values_at(self, start: int) -> list[str]:

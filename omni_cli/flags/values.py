@@ -74,7 +74,7 @@ def read_text(flag: Flag, text: str) -> object:
         return read_word(flag, text)
     if text.lstrip().startswith("["):
         return read_native(flag, read_json(text))
-    if flag.kind == "object":
+    if flag.kind == "object" and text.lstrip().startswith("{"):
         return [read_word(flag, text)]
     return [read_word(flag, part.strip()) for part in text.split(",")]
 
@@ -166,7 +166,8 @@ def _native_item(flag: Flag, value: object) -> object:
             return value
         raise BadValue("must be true or false")
     if flag.kind == "json":
-        return plain_json(value)
+        written = isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
+        return read_json(value) if isinstance(value, str) and written else plain_json(value)
     if flag.kind == "object" and not isinstance(value, str):
         return checked_object(flag, plain_json(value))
     if isinstance(value, str):
@@ -189,6 +190,6 @@ def _native_number(flag: Flag, value: int | float) -> object:
 
 
 def _number_as_text(flag: Flag, value: int | float) -> str:
-    if isinstance(value, float):
+    if isinstance(value, float) or flag.secret:  # in YAML 0123 is 83
         raise BadValue("must be text", "put it into quotes")
     return _text(flag, str(value))

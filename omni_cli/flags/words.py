@@ -18,6 +18,8 @@ from engine_bridge.quantities import parse_count
 
 __all__ = ["Dotted", "Line", "is_number", "normalised"]
 
+# Dots in one flag; vLLM's own configurations have three levels.
+MAX_KEYS = 24
 # From the first dashes to the first dot.
 _NAME = re.compile(r"(?<=--)[^.]*")
 _NEGATIVE = re.compile(r"^-\d+$|^-\d*\.\d+$")
@@ -112,7 +114,7 @@ def _add_dotted(line: Line, name: str, text: str) -> None:
         name = name[:-1]
         text = json.dumps(text.split(","))
     spelling, *keys = name.split(".")
-    if not all(keys):
+    if not all(keys) or len(keys) > MAX_KEYS:
         line.faults.append(written)
         return
     dotted = line.dotted.setdefault(spelling, Dotted(first=written))
@@ -126,7 +128,7 @@ def _add_dotted(line: Line, name: str, text: str) -> None:
 def _dotted_value(text: str) -> object:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         pass  # a text that needs no quotes, or a number with a suffix
     try:
         return parse_count(text)

@@ -203,7 +203,9 @@ def _members(entry: _Entry) -> dict[str, object]:
 
 
 def _line(entry: _Entry) -> str:
-    text = f"{entry.key}: {_flow(entry.value)}"
+    # An entry with null counts as not given; "no value" is said as on the line.
+    value = "None" if entry.asked and entry.value is None else _flow(entry.value)
+    text = f"{entry.key}: {value}"
     if not entry.asked:
         text = f"# {text}"
     return f"{text:<{COMMENT_COLUMN}}  # {' '.join(entry.by.split())}"
@@ -223,6 +225,11 @@ def _flow(value: object) -> str:
 
     OneLine.add_representer(str, text)
     flow = yaml.dump(
-        value, Dumper=OneLine, default_flow_style=True, width=float("inf"), allow_unicode=True
+        value,
+        Dumper=OneLine,
+        default_flow_style=True,
+        width=float("inf"),
+        allow_unicode=True,
+        sort_keys=False,
     )
     return flow.removesuffix("\n").removesuffix("...").removesuffix("\n")

@@ -289,4 +289,6 @@ def _reason(detail: Mapping[str, Any]) -> str:
             return f"are more than {context['max_length']} names"
         case "string_too_long":
             return f"must be names of at most {context['max_length']} characters"
+        case "tuple_type" | "string_type":
+            return 'must be a list of texts, such as ["https://a.example"]'
     return str(detail["msg"])

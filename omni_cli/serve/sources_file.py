@@ -17,7 +17,7 @@ import tomllib
 from pathlib import Path
 
 from engine_bridge.errors import UsageError
-from engine_bridge.yaml_file import MAX_DEPTH, Node, read_bounded, read_yaml
+from engine_bridge.yaml_file import MAX_DEPTH, Node, read_bounded, read_yaml, repeated
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.parsed import Given
@@ -104,6 +104,8 @@ def _toml(path: Path) -> Node:
     except RecursionError as error:
         reason = f"is nested deeper than {MAX_DEPTH} levels"
         raise UsageError(str(path), None, reason) from error
+    except ValueError as error:  # more digits than Python reads
+        raise UsageError(str(path), None, "holds a value that cannot be read") from error
 
 
 def _node(value: object, depth: int) -> Node:
@@ -150,7 +152,7 @@ class _Reader:
         if not isinstance(root.value, dict):
             self._fault("", root.line, None, "must hold a mapping of settings")
             return
-        for key, line in root.repeated:
+        for key, line in repeated(root):
             self._fault(key, line, None, "stands here twice")
         for key, node in root.value.items():
             self._entry(key, node)
@@ -207,9 +209,7 @@ class _Reader:
         if name in LINE_ONLY:
             self._fault(key, node.line, None, "belongs on the command line")
             return
-        advice = self._flags.advice(f"--{name}")
-        if advice.startswith("did you mean"):
-            advice = advice.replace(" --", " ")  # keys have no dashes in front
+        advice = self._flags.advice(f"--{name}", as_key=True)
         self._fault(key, node.line, None, "is not a known setting", advice)
 
     def _fault(self, key: str, line: int, value: object, reason: str, way_out: str = "") -> None:

@@ -99,6 +99,12 @@ class TestWord:
     def test_puts_the_flag_of_that_name_first(self) -> None:
         assert lefts(find_help(catalogue(), "port"), "Named port")[0] == "--port N"
 
+    @pytest.mark.parametrize("word", ["-tp", "--port", "--no-enforce-eager"])
+    def test_with_its_dashes_finds_that_flag_alone(self, word: str) -> None:
+        (group,) = find_help(catalogue(), word).groups
+        assert len(group.rows) == 1
+        assert word in group.rows[0].left
+
     def test_finds_texts(self) -> None:
         page = find_help(catalogue(), "structural-tag")
         assert page.groups

@@ -25,6 +25,9 @@ def values(line: str) -> dict[str, object]:
     return {dest: given.value for dest, given in parsed.given.items()}
 
 
+OPEN, CLOSE = '{"a":', "}"
+
+
 class TestTarget:
     @pytest.mark.parametrize(
         "line",
@@ -108,6 +111,12 @@ class TestProblems:
                     "embed or classify for a generative model"
                 ),
             ),
+            ("-host ::1", "-host: is not a flag of omni serve; did you mean --host?"),
+            (
+                "--device cpu",
+                "--device: is not a flag of omni serve; the installed vLLM decides that",
+            ),
+            ("--dp 2", "--dp: is not a flag of omni serve; did you mean -dp?"),
             ("--por 9000 m", "--por: is an abbreviation; write --port"),
             ("--enforce", "--enforce: is an abbreviation; write --enforce-eager"),
             (
@@ -267,7 +276,13 @@ class TestAside:
 
 
 @pytest.mark.parametrize(
-    "word", ["-", "--", "-=", "--=", "=", "-.", "--.x", "-O", "-O=", "--help=="]
+    "word",
+    [
+        *("-", "--", "-=", "--=", "=", "-.", "--.x", "-O", "-O=", "--help=="),
+        f"--hf-overrides.a={'1' * 5000}",  # more digits than Python reads
+        f"--hf-overrides.{'.'.join('a' * 3000)}=1",
+        f"--hf-overrides={OPEN * 900}1{CLOSE * 900}",
+    ],
 )
 def test_odd_words_raise_nothing(word: str) -> None:
     for line in ([word], ["m", word], ["m", word, "3"], ["m", "--port", word]):

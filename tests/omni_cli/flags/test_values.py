@@ -157,6 +157,11 @@ class TestWord:
         assert refused(read_word, of(dest), word) == reason
 
 
+NESTED: dict[str, object] = {}
+for _ in range(2000):
+    NESTED = {"a": NESTED}
+
+
 class TestText:
     @pytest.mark.parametrize(
         ("dest", "text", "value"),
@@ -174,6 +179,7 @@ class TestText:
             ("hf_token", "true", True),
             ("lora_modules", '{"name": "a", "path": "/b"}', [{"name": "a", "path": "/b"}]),
             ("hf_token", "abc", "abc"),
+            ("lora_modules", "a=/b,c=/d", ["a=/b", "c=/d"]),
         ],
     )
     def test_is_read(self, dest: str, text: str, value: object) -> None:
@@ -198,6 +204,7 @@ class TestNative:
             ("served_model_name", ["one", "two"], ["one", "two"]),
             ("allowed_origins", ["*"], ["*"]),
             ("allowed_origins", [], []),
+            ("allowed_origins", '["*"]', ["*"]),  # as a file for vLLM has to write it
             ("hf_overrides", {"a": None}, {"a": None}),
             ("hf_overrides", "module.f", "module.f"),
             ("speculative_config", '{"method": "ngram"}', {"method": "ngram"}),
@@ -223,6 +230,9 @@ class TestNative:
             ("port", None, "has no value; give one, or leave the line out"),
             ("tokenizer", {"a": 1}, "must be text"),
             ("revision", 1.1, "must be text; put it into quotes"),
+            # 0123456 of YAML: another key than the one that was meant.
+            ("api_key", 0o123456, "must be text; put it into quotes"),
+            ("hf_overrides", NESTED, "is nested deeper than 24 levels"),
             ("compilation_config", {"levle": 1}, "has no key levle; did you mean mode?"),
             ("compilation_config", [1], "must be a JSON object, such as '{\"key\": 1}'"),
             (

@@ -133,6 +133,7 @@ def test_nothing_given_is_a_file_without_entries(capsys: pytest.CaptureFixture[s
         ("--override-generation-config", '{"a": 1e-07, "b": [true, null, "no"], "c": "1"}'),
         ("--hf-overrides", f'{{"a": "{TALL} {TALL}"}}', "--gpu-memory-utilization", "0.5"),
         ("--allowed-hosts", "*", "--quiet", "--ready-timeout", "9"),
+        ("--prefix-cache-retention-interval", "None", "--quantization", "None"),
     ],
 )
 def test_yaml_is_a_settings_file_that_gives_the_same_run(

@@ -205,6 +205,11 @@ class TestProblems:
             f"--served-model-name {'x' * 60}...: must be names of at most 256 characters"
         ]
 
+    @pytest.mark.parametrize("text", ['"*"', "{}", "[1]"])
+    def test_list_of_texts_is_asked_for_in_plain_words(self, text: str) -> None:
+        (line,) = lines("--allowed-origins", text)
+        assert line.endswith(': must be a list of texts, such as ["https://a.example"]')
+
     def test_settings_are_frozen(self) -> None:
         with pytest.raises(ValueError, match="frozen"):
             good().http.port = 1

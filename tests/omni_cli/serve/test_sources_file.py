@@ -99,6 +99,10 @@ class TestYaml:
             ("zzzz: 1", "omni.yaml:1: zzzz: is not a known setting; "
              "`omni serve --help=all` lists every flag"),
             ("port: 1\nport: 2", "omni.yaml:2: port: stands here twice"),
+            ("hf-overrides:\n  a:\n  - {b: 1}\n  - b: 1\n    b: 2",
+             "omni.yaml:5: hf-overrides.a[1].b: stands here twice"),
+            ("tp: 1", "omni.yaml:1: tp: is not a known setting; "
+             "did you mean tensor-parallel-size?"),
             ("max-num-seqs: 1\nmax_num_seqs: 2",
              "omni.yaml:2: max_num_seqs: says the same as max-num-seqs; keep one of them"),
             ("enforce-eager: true\nno-enforce-eager: true",
@@ -164,6 +168,7 @@ class TestToml:
              "pair)"),
             ("seed = 2026-01-01",
              "omni.toml: seed 2026-01-01: must be a whole number from 0 to 4294967295"),
+            (f"seed = {'9' * 5000}", "--config omni.toml: holds a value that cannot be read"),
             (b"port = 1 # \xff", "omni.toml:1: is not UTF-8 text"),
             ("max-num-seqs = 1\nmax_num_seqs = 2",
              "omni.toml: max_num_seqs: says the same as max-num-seqs; keep one of them"),
