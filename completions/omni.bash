@@ -392,6 +392,14 @@ _omni_values() { # COMMAND FLAG: sets its values, if they are known; of FLAG. it
       logit_sigma step_tag_id returned_token_ids
     "
     ;;
+  "serve --quantization" | "serve -q" | "run-batch --quantization" | "run-batch -q")
+    values="
+      auto_awq auto_gptq awq awq_marlin compressed-tensors deepseek_v4_fp8 experts_int8 fbgemm_fp8
+      fp8 fp8_per_block fp8_per_channel fp8_per_tensor fp_quant gpt_oss_mxfp4 gptq gptq_marlin
+      humming inc int8_per_channel_weight_only modelopt modelopt_fp4 modelopt_mixed modelopt_mxfp8
+      moe_wna16 mxfp4 mxfp8 nvfp4_per_token online quark torchao
+    "
+    ;;
   "serve --quantization-config." | "run-batch --quantization-config.")
     values="
       linear linear.weight linear.activation moe moe.weight moe.activation ignore targets
