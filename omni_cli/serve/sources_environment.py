@@ -1,4 +1,5 @@
-"""``OMNI_<FLAG>`` for every flag, TARGET included; an empty variable counts as not given.
+"""``OMNI_<FLAG>`` for every flag, TARGET included; an empty variable counts as not given, unless it
+was to hold keys.
 
 This is the only place where settings are read from the environment, and the one list of the
 variables that begin so.
@@ -13,6 +14,7 @@ from omni_cli.flags.catalogue import Catalogue
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.parsed import Given
 from omni_cli.flags.values import BadValue, read_text
+from omni_cli.serve.keys import KEY_FILE, KEYS
 from omni_cli.serve.layer import LINE_ONLY, Layer
 from omni_cli.serve.problems import Problem
 
@@ -33,6 +35,8 @@ PREFIX = "OMNI_"
 # How alike a name must be to one of ours to count as a misspelling of it, both without the prefix.
 # `OMNI_HOME` and `OMNI_USER` of other programs are below, `OMNI_PROT` is just above.
 LIKENESS = 0.75
+# Empty they are a secret that was not set, and the server would stand open.
+NEVER_EMPTY = {KEYS: "give a key", KEY_FILE: "name a file"}
 
 
 def variable(flag: Flag) -> str:
@@ -47,10 +51,14 @@ def read_environment(flags: Catalogue, environ: Mapping[str, str]) -> Layer:
     problems: list[Problem] = []
     warnings: list[str] = []
     for name, text in environ.items():
-        if not name.startswith(PREFIX) or not text:
+        if not name.startswith(PREFIX):
             continue
         flag = known.get(name)
-        if flag is not None:
+        if not text:
+            if flag is not None and flag.dest in NEVER_EMPTY:
+                error = BadValue("is empty", f"unset it, or {NEVER_EMPTY[flag.dest]}")
+                problems.append(_problem(flag, name, None, error))
+        elif flag is not None:
             try:
                 given[flag.dest] = Given(read_text(flag, text), name)
             except BadValue as error:
@@ -77,7 +85,7 @@ def _near(name: str, flags: Catalogue, known: Collection[str]) -> str:
     return f"{PREFIX}{near[0]}" if near else ""
 
 
-def _problem(flag: Flag, name: str, text: str, error: BadValue) -> Problem:
+def _problem(flag: Flag, name: str, text: str | None, error: BadValue) -> Problem:
     return Problem(
         subject=name,
         value=None if flag.secret else text,

@@ -62,7 +62,20 @@ def test_spelling_is_the_variable() -> None:
 
 
 def test_empty_variable_counts_as_not_given() -> None:
-    assert read(OMNI_PORT="", OMNI_TARGET="", OMNI_API_KEY="") == Layer(origin="environment")
+    assert read(OMNI_PORT="", OMNI_TARGET="", OMNI_PROT="") == Layer(origin="environment")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("OMNI_API_KEY", "OMNI_API_KEY: is empty; unset it, or give a key"),
+        ("OMNI_API_KEY_FILE", "OMNI_API_KEY_FILE: is empty; unset it, or name a file"),
+    ],
+)
+def test_empty_variable_of_keys_is_refused(name: str, line: str) -> None:
+    layer = read(**{name: ""})
+    assert layer.given == {}
+    assert [str(problem) for problem in layer.problems] == [line]
 
 
 @pytest.mark.parametrize(
