@@ -25,7 +25,6 @@ from omni_cli.serve.listen import bind_listener, resolve
 from omni_cli.serve.plan import build_plan
 from omni_cli.serve.problems import Problem, show_problems
 from omni_cli.serve.settings import ServeSettings, read_settings
-from omni_cli.serve.sources_file import is_settings_file
 from omni_cli.serve.stage_args import read_stage_args, stage_remarks
 from omni_cli.serve.stages import StageWish, is_pipeline_file, stage_wishes
 from omni_cli.serve.validate import validate
@@ -150,6 +149,8 @@ def _pipeline(
     pipeline, faults = read_pipeline(path)
     if pipeline is not None:
         return *read_stage_args(pipeline, flags), stage_remarks(pipeline, flags)
+    from omni_cli.serve.sources_file import is_settings_file  # noqa: PLC0415 - late: YAML, 20 ms
+
     if is_settings_file(path, flags):
         problem = Problem(
             subject=settings.subject(TARGET),

@@ -53,6 +53,23 @@ def test_line_that_cannot_be_read_imports_no_settings(words: list[str]) -> None:
     assert done.stderr.splitlines()[-1] == "2 set()"
 
 
+def test_refused_combination_imports_no_reader_of_files_and_leaves_no_trace() -> None:
+    code = (
+        "import gc, os, sys\n"
+        "from omni_cli.main import run\n"
+        "before = dict(os.environ)\n"
+        "code = run(['serve', '-tp', '9999', '--port=0'])\n"
+        "heavy = {'yaml', 'tomllib', 'vllm', 'torch'} & {*sys.modules}\n"
+        "changed = {*os.environ.items()} ^ {*before.items()}\n"
+        "sys.exit(f'{code} {heavy} {changed} {gc.isenabled()}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, timeout=60, env={**omni_env(), "TYPER_USE_RICH": "0"},
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "2 set() set() True"
+
+
 def test_misspelt_variable_is_warned_about_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
