@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine_bridge.errors import UsageError
-from omni_cli.serve.keys import KEY_FILE, read_key_file
+from omni_cli.serve.keys import KEY_FILE, read_by_others, read_key_file
 from omni_cli.serve.problems import Problem
 from server.hosts import ANY_HOST, canonical_host
 from server.settings import Cors, HttpPlan, Tls
@@ -15,7 +17,7 @@ from server.settings import Cors, HttpPlan, Tls
 if TYPE_CHECKING:
     from omni_cli.serve.settings import SecuritySettings, ServeSettings
 
-__all__ = ["LOOPBACK_HOSTS", "default_hosts", "http_plan", "is_loopback"]
+__all__ = ["LOOPBACK_HOSTS", "default_hosts", "exposures", "http_plan", "is_loopback"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -50,6 +52,28 @@ def http_plan(settings: ServeSettings, bound: str) -> tuple[HttpPlan, list[Probl
         max_header_count=http.h11_max_header_count,
     )
     return plan, problems
+
+
+def exposures(settings: ServeSettings, http: HttpPlan, bound: str) -> Iterator[str]:
+    """Sentences about what others could do with this server; they keep nothing from starting.
+
+    Args:
+        settings: Checked settings.
+        http: Made of them.
+        bound: The address that the socket is bound to.
+    """
+    locked = http.key_hashes or (http.tls and http.tls.cert_reqs == ssl.CERT_REQUIRED)
+    if not locked and not is_loopback(bound):
+        yield (
+            f"{settings.subject('host')} {settings.http.host}: other machines may call the server, "
+            "and no key is asked for; give one with --api-key-file"
+        )
+    for path in settings.security.api_key_file:
+        if read_by_others(path):
+            yield (
+                f"{settings.subject(KEY_FILE)} {path}: can be read by every user of this machine; "
+                f"chmod 600 {path}"
+            )
 
 
 def default_hosts(host: str, bound: str) -> tuple[str, ...]:

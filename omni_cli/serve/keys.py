@@ -8,6 +8,7 @@ how to make one.
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from omni_cli.flags.parsed import Given
 from omni_cli.serve.layer import Layer
 from omni_cli.serve.problems import Origin, Problem
 
-__all__ = ["KEYS", "KEY_FILE", "read_key_file", "sealed"]
+__all__ = ["KEYS", "KEY_FILE", "read_by_others", "read_key_file", "sealed"]
 
 KEYS = "api_key"
 KEY_FILE = "api_key_file"
@@ -72,6 +73,15 @@ def read_key_file(path: str, subject: str, origin: Origin) -> tuple[tuple[str, .
     if not reason:
         return hashes, []
     return (), [Problem(subject=subject, value=path, origin=origin, reason=reason)]
+
+
+def read_by_others(path: str) -> bool:
+    """Whether a file of keys can be read by users that are neither its owner nor of its group."""
+    try:
+        mode = Path(path).expanduser().stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IROTH)
 
 
 def _hashes(keys: Iterable[str]) -> tuple[tuple[str, ...], str]:

@@ -19,7 +19,7 @@ from engine_bridge.pipelines import Pipeline, read_pipeline
 from omni_cli.flags.catalogue import Catalogue
 from omni_cli.serve.entry import Prepared, Ready
 from omni_cli.serve.facts import collect_facts
-from omni_cli.serve.http_plan import http_plan
+from omni_cli.serve.http_plan import exposures, http_plan
 from omni_cli.serve.layer import TARGET, Layer
 from omni_cli.serve.listen import bind_listener, resolve
 from omni_cli.serve.plan import build_plan
@@ -111,6 +111,8 @@ def _planned(
     warnings = list(wanted.remarks)
     if listener is not None and facts.tls_warning is not None:
         warnings.append(facts.tls_warning)
+    if listener is not None and http is not None:
+        warnings += exposures(settings, http, listener.getsockname()[0])
     for warning in warnings:
         terminal.note(f"warning: {warning}")
     if problems:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omni_cli.serve.http_plan import default_hosts, http_plan, is_loopback
+from omni_cli.serve.http_plan import default_hosts, exposures, http_plan, is_loopback
 from server.settings import Cors, HttpPlan, Tls
 from tests.omni_cli.serve.wishes import wanted
 
@@ -113,3 +113,36 @@ def test_every_host_that_is_none_is_told() -> None:
 )  # fmt: skip
 def test_loopback(address: str, answer: bool) -> None:
     assert is_loopback(address) is answer
+
+
+OPEN = (
+    "--host 0.0.0.0: other machines may call the server, and no key is asked for; "
+    "give one with --api-key-file"
+)
+
+
+@pytest.mark.parametrize(
+    ("bound", "given", "told"),
+    [
+        ("0.0.0.0", {"host": "0.0.0.0"}, [OPEN]),
+        ("127.0.0.1", {}, []),
+        ("0.0.0.0", {"host": "0.0.0.0", "api_key": ["0" * 64]}, []),
+        ("0.0.0.0", {"host": "0.0.0.0", "ssl_certfile": "/c", "ssl_keyfile": "/k",
+                     "ssl_ca_certs": "/a", "ssl_cert_reqs": 2}, []),
+        ("0.0.0.0", {"host": "0.0.0.0", "ssl_certfile": "/c", "ssl_keyfile": "/k",
+                     "ssl_ca_certs": "/a", "ssl_cert_reqs": 1}, [OPEN]),
+    ],
+)  # fmt: skip
+def test_open_server_is_warned_of(bound: str, given: dict[str, object], told: list[str]) -> None:
+    settings, _ = wanted(None, **given)
+    assert [*exposures(settings, http_plan(settings, bound)[0], bound)] == told
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_key_file_that_others_read_is_warned_of(mode: int, told: bool) -> None:
+    Path("keys").write_text("one\n")
+    Path("keys").chmod(mode)
+    settings, _ = wanted(None, api_key_file=["keys"])
+    line = "--api-key-file keys: can be read by every user of this machine; chmod 600 keys"
+    found = exposures(settings, http_plan(settings, "127.0.0.1")[0], "127.0.0.1")
+    assert [*found] == ([line] if told else [])

@@ -75,6 +75,14 @@ def test_certificate_that_has_expired_is_told(
     assert capsys.readouterr().err == (warning if told else "")
 
 
+def test_server_that_others_may_call_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--host", "0.0.0.0").listener.close()
+    assert capsys.readouterr().err == (
+        "warning: --host 0.0.0.0: other machines may call the server, and no key is asked for; "
+        "give one with --api-key-file\n"
+    )
+
+
 def test_pipeline_is_planned() -> None:
     text = "stages:\n  - {name: a, model: ./tiny}\n  - {name: b, model: ./tiny}\n"
     Path("p.yaml").write_text(text)
