@@ -12,7 +12,7 @@ import stat
 from engine_bridge.errors import UsageError
 from server.settings import Tls
 
-__all__ = ["MAX_PEM_BYTES", "build_context", "check_tls"]
+__all__ = ["MAX_PEM_BYTES", "build_context", "check_tls", "is_trusted"]
 
 # A bundle of every public authority is a quarter of this.
 MAX_PEM_BYTES = 1024 * 1024
@@ -83,6 +83,24 @@ def check_tls(tls: Tls) -> str | None:
     except ssl.SSLError as error:
         return f"{CERTFILE} {tls.certfile}: a handshake fails ({_reason(error)})"
     return None
+
+
+def is_trusted(tls: Tls) -> bool:
+    """Whether a client of this machine believes the certificate without being told to; its names
+    are not looked at.
+
+    Raises:
+        UsageError: As ``build_context``.
+    """
+    server = build_context(tls)
+    server.verify_mode = ssl.CERT_NONE
+    client = ssl.create_default_context()
+    client.check_hostname = False
+    try:
+        _shake_hands(server, client)
+    except ssl.SSLError:
+        return False
+    return True
 
 
 def _ask_clients(context: ssl.SSLContext, tls: Tls) -> None:

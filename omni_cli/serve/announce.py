@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -13,11 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from engine_bridge.errors import UsageError
 from engine_bridge.plan import RuntimePlan
 from engine_bridge.status import RuntimeStatus
 from omni_cli.serve.listen import url_of
 from omni_cli.terminal import Terminal
-from server.settings import HttpPlan
+from server.hosts import HostList
+from server.settings import HttpPlan, Tls
 
 __all__ = ["Announcer"]
 
@@ -50,7 +53,7 @@ class Announcer:
         self._http = http
         self._always = log_level is not None
         self._plan = plan
-        self._url = url_of(address, "http" if http.tls is None else "https")
+        self._url = _url(address, http)
         self._status: RuntimeStatus | None = None
         self._ready = False
         self._stopping = False
@@ -91,6 +94,7 @@ class Announcer:
         seconds = time.monotonic() - status.started_at
         self._terminal.note(f"ready after {seconds:.1f} s at {self._url}")
         url = "" if self._url == DEFAULT_URL else f" --url {self._url}"
+        url += _ca_file(self._http.tls)
         rows = [("model", ", ".join(stage.served_names)) for stage in self._plan.stages]
         described = f"   (described at {self._url}/docs)" if self._http.docs else ""
         rows += [
@@ -121,6 +125,33 @@ class Announcer:
         if self._terminal.err.moves:
             self._terminal.err.write("\r\x1b[K")  # over the ^C that the terminal itself has shown
         self._terminal.note("stopping: running requests may finish; Ctrl-C again ends at once")
+
+
+def _url(address: tuple[object, ...], http: HttpPlan) -> str:
+    """The address to type into a client, by a name that the server answers to."""
+    scheme = "http" if http.tls is None else "https"
+    url = url_of(address, scheme)
+    authority = url.partition("://")[2]
+    if HostList(http.allowed_hosts).problem([(b"host", authority.encode())]) is None:
+        return url
+    names = (name for name in http.allowed_hosts if not name.startswith("*"))
+    name = next(names, None)
+    return url if name is None else f"{scheme}://{name}:{address[1]}"
+
+
+def _ca_file(tls: Tls | None) -> str:
+    """What a client of this machine needs to believe the certificate, as a flag."""
+    if tls is None:
+        return ""
+    from server.tls import is_trusted  # noqa: PLC0415 - late: OpenSSL, for few servers
+
+    try:
+        if is_trusted(tls):
+            return ""
+    except UsageError:  # the files have changed since they were checked
+        return ""
+    near = os.path.relpath(tls.certfile)
+    return f" --ca-file {shlex.quote(min(near, tls.certfile, key=len))}"
 
 
 def _command() -> str:

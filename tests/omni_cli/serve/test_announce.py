@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from engine_bridge.status import Phase, RuntimeStatus
 from omni_cli.serve.announce import Announcer
 from omni_cli.terminal import Terminal
 from server.settings import HttpPlan, Tls
+from tests.certificates import make_pair
 
 PLAN = RuntimePlan(
     stages=(
@@ -116,6 +118,42 @@ def test_keys_and_certificate_are_told(capsys: pytest.CaptureFixture[str]) -> No
         "  key    asked for on every route but liveness; omni chat takes it from OMNI_API_KEY\n"
         "  stop   Ctrl-C\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed", "url"),
+    [
+        (("0.0.0.0", 9000), ("localhost",), "http://localhost:9000"),
+        (("0.0.0.0", 9000), ("*.example.org", "a.example", "b.example"), "http://a.example:9000"),
+        (("0.0.0.0", 9000), ("127.0.0.1", "a.example"), "http://127.0.0.1:9000"),
+        (("0.0.0.0", 9000), ("*.example.org",), "http://127.0.0.1:9000"),
+        (("192.168.1.5", 8000), ("a.example",), "http://a.example:8000"),
+        (("::", 9000, 0, 0), ("[::1]",), "http://[::1]:9000"),
+    ],
+)
+def test_address_has_a_name_that_the_server_answers_to(
+    capsys: pytest.CaptureFixture[str],
+    address: tuple[object, ...],
+    allowed: tuple[str, ...],
+    url: str,
+) -> None:
+    made(address, http=HttpPlan(allowed_hosts=allowed)).show(status(ready=True))
+    assert capsys.readouterr().err == ready_block(url, f" --url {url}")
+
+
+@pytest.mark.parametrize("folder", ["", "my keys"])
+def test_certificate_that_nobody_knows_is_named_to_the_client(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    Path(folder).mkdir(exist_ok=True)
+    tls = make_pair().write(Path(folder).absolute())
+    url = "https://127.0.0.1:8000"
+    shown = f"'{folder}/server.crt'" if folder else "server.crt"
+    made(http=HttpPlan(tls=tls)).show(status(ready=True))
+    assert f"omni chat --url {url} --ca-file {shown}   (" in capsys.readouterr().err
+    monkeypatch.setenv("SSL_CERT_FILE", tls.certfile)
+    made(http=HttpPlan(tls=tls)).show(status(ready=True))
+    assert f"omni chat --url {url}   (" in capsys.readouterr().err
 
 
 def test_lines_before_ready_are_shown_only_if_asked_for(
