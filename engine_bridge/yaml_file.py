@@ -16,7 +16,7 @@ import yaml
 
 from engine_bridge.errors import UsageError
 
-__all__ = ["MAX_FILE_BYTES", "Node", "read_bounded", "read_yaml", "repeated"]
+__all__ = ["MAX_DEPTH", "MAX_FILE_BYTES", "Node", "read_bounded", "read_yaml", "repeated"]
 
 # A pipeline of 100 stages with a dozen arguments each takes about 40 kB.
 MAX_FILE_BYTES = 256 * 1024

@@ -8,7 +8,15 @@ import msgspec
 
 from server.request_id import MAX_REQUEST_ID_CHARS
 
-__all__ = ["Cors", "FrontendSettings", "HttpPlan", "Tls"]
+__all__ = [
+    "MAX_BODY_BYTES",
+    "MAX_HEADER_COUNT",
+    "MAX_HEAD_BYTES",
+    "Cors",
+    "FrontendSettings",
+    "HttpPlan",
+    "Tls",
+]
 
 # A chat history of a million tokens is a few megabytes; pictures and sound travel inside the body
 # as base64.

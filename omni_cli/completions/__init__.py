@@ -7,17 +7,6 @@ completion SHELL`` prints the one of the version that is installed.
 
 from __future__ import annotations
 
-from omni_cli.completions.bash import bash
-from omni_cli.completions.fish import fish
-from omni_cli.completions.words import places
-from omni_cli.completions.zsh import zsh
+from omni_cli.completions.scripts import SHELLS, script
 
 __all__ = ["SHELLS", "script"]
-
-HEADER = "# Generated from the application by `make completions`; do not edit."
-SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
-
-
-def script(shell: str) -> str:
-    """The script for one of SHELLS."""
-    return SHELLS[shell](HEADER, places())
