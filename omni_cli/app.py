@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -60,9 +59,10 @@ class PlainGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            near = get_close_matches(name, self.list_commands(ctx), cutoff=0.5)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"no such command: {name}{hint}")
+            from omni_cli.usage_line import did_you_mean  # noqa: PLC0415 - late: 2 ms
+
+            near = did_you_mean(name, self.list_commands(ctx), likeness=0.5)  # rm is remove
+            ctx.fail(f"no such command: {name}{near}")
         return super().resolve_command(ctx, args)
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from omni_cli.help import COMMANDS, page_width, render, root_page
+from omni_cli.help import page_width, render, root_page
 from omni_cli.terminal import Terminal
 
 __all__ = ["main", "run", "version_line"]
@@ -89,7 +89,9 @@ def _dispatch(args: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except typer.TyperException as error:
-        return _fail(_usage_line(error, args), error.exit_code, error)
+        from omni_cli.usage_line import usage_line  # noqa: PLC0415
+
+        return _fail(usage_line(error, args), error.exit_code, error)
     except OmniError as error:
         return _fail(str(error), error.exit_code, error)
     except (KeyboardInterrupt, typer.Abort):
@@ -101,19 +103,6 @@ def _dispatch(args: Sequence[str]) -> int:
         hint = "" if _debug() else " (a defect in omni; set OMNI_DEBUG=1 for the traceback)"
         return _fail(f"{reason}{hint}", FAILED, error)
     return 0
-
-
-def _usage_line(error: Exception, args: Sequence[str]) -> str:
-    """One line from Typer's exception, with the command whose help to read."""
-    message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
-    near = getattr(error, "possibilities", None)
-    if hasattr(error, "possibilities"):
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""  # the nearest first
-        message = f"no such option: {getattr(error, 'option_name', '')}{hint}"
-    ctx = getattr(error, "ctx", None)
-    command = f"omni {args[0]}" if args and args[0] in COMMANDS else "omni"
-    path = command if ctx is None else ctx.command_path
-    return f"{message[:1].lower()}{message[1:]} (see `{path} --help`)"
 
 
 def _fail(line: str, code: int, error: BaseException) -> int:

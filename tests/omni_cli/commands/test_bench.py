@@ -188,8 +188,8 @@ class TestServe:
             ("--input-len 0", "--input-len 0: must be 1 or more"),
             ("--dataset none.jsonl", "--dataset none.jsonl: cannot be read"),
             ("--dataset x --input-len 3", "--input-len 3: is what the dataset decides"),
-            ("--num-prompts 0", "invalid value for '--num-prompts'"),
-            ("--endpoint speech", "invalid value for '--endpoint'"),
+            ("--num-prompts 0", "--num-prompts 0: must be a whole number from 1 to"),
+            ("--endpoint speech", "--endpoint speech: must be chat, completions or emb"),
             ("--save /nowhere/x", "--save /nowhere/x: cannot be written"),
         ],
     )

@@ -387,7 +387,7 @@ class TestFaults:
     def test_bad_value_names_the_flag(self, omni: RunOmni, flag: str, value: str) -> None:
         run = omni("chat", flag, value, "hello")
         assert (run.code, run.out, run.err.count("\n")) == (2, "", 1)
-        assert run.err.startswith(f"error: invalid value for '{flag}'")
+        assert run.err.startswith(f"error: {flag} {value}: must be a ")
 
 
 class TestStarting:

@@ -117,7 +117,7 @@ def test_a_server_that_never_gets_ready_is_3(omni: RunOmni, conforming: Conformi
     ("arguments", "error"),
     [
         (["--model", "gpt"], "--model gpt: is not served at"),
-        (["--family", "nope"], "'nope' is not one of 'models', 'replies'"),
+        (["--family", "nope"], "--family nope: must be models, replies, "),
         (["--timeout", "0"], "0.1"),
         (["--url", "ftp://x"], "--url ftp://x: cannot speak ftp"),
         (["--api-key", "a\nb"], "--api-key: a header cannot carry this key"),
