@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 from omni_cli.help import page_width, render, root_page
 from omni_cli.terminal import Terminal
@@ -39,6 +40,7 @@ def run(args: Sequence[str]) -> int:
         The exit code. Everything there is to say has been said.
     """
     try:
+        args = _asked_help(args)
         code = _answer_root(args)
         if code is None:
             code = _dispatch(args)
@@ -61,6 +63,14 @@ def version_line() -> str:
         return f"omni {version(DISTRIBUTION)}"
     except PackageNotFoundError:
         return "omni (not installed)"
+
+
+def _asked_help(args: Sequence[str]) -> Sequence[str]:
+    """``omni help COMMAND`` as ``omni COMMAND --help``; anything else as it is."""
+    if list(args[:1]) != ["help"]:
+        return args
+    words = args[2:] if list(args[1:2]) == ["help"] else args[1:]
+    return [*takewhile(lambda word: word != "--", words), "--help"]
 
 
 def _answer_root(args: Sequence[str]) -> int | None:

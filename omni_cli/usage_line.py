@@ -91,7 +91,7 @@ def _subject(param: Any, ctx: Any, args: Sequence[str]) -> str:
         for opt in param.opts
         if word.partition("=")[0] == opt or (len(opt) == 2 and word.startswith(opt))
     ]
-    return typed[0] if typed else max(param.opts, key=len)
+    return str(typed[0] if typed else max(param.opts, key=len))
 
 
 def _reason(error: Any, ctx: Any, args: Sequence[str]) -> str:

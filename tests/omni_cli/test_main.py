@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from omni_cli.main import run
 from tests.omni_cli.conftest import COMMAND, DEADLINE_S, ROOT, omni_env
 
 if TYPE_CHECKING:
@@ -62,6 +63,32 @@ class TestRoot:
     def test_root_help(self, omni: RunOmni, args: tuple[str, ...]) -> None:
         run = omni(*args)
         assert (run.code, run.out, run.err) == (0, ROOT_HELP, "")
+
+    @pytest.mark.parametrize(
+        ("asked", "shown"),
+        [
+            ("help", "--help"),
+            ("help help", "--help"),
+            ("help chat", "chat --help"),
+            ("help bench serve", "bench serve --help"),
+            ("help bench startup -- x", "bench startup --help"),
+            ("help serve", "serve --help"),
+            ("help run-batch", "run-batch --help"),
+        ],
+    )
+    def test_help_as_a_word(
+        self, capsys: pytest.CaptureFixture[str], asked: str, shown: str
+    ) -> None:
+        assert run(shown.split()) == 0
+        page = capsys.readouterr()
+        assert run(asked.split()) == 0
+        assert capsys.readouterr() == page
+        assert page.out.startswith("Usage: omni ")
+
+    def test_help_of_what_is_no_command(self, omni: RunOmni) -> None:
+        run = omni("help", "caht")
+        line = "error: no such command: caht; did you mean chat? (see `omni --help`)\n"
+        assert (run.code, run.out, run.err) == (2, "", line)
 
     def test_version(self, omni: RunOmni) -> None:
         run = omni("--version")
