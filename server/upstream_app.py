@@ -21,6 +21,7 @@ from server.upstream_errors import (
     explain_validation,
     refusal,
 )
+from server.upstream_logs import leave_out_client_faults
 
 __all__ = ["build_upstream_app"]
 
@@ -46,6 +47,7 @@ def build_upstream_app(
     app.state = state
     register_api_routers(args, app, tasks, model_config)
     app.user_middleware.clear()
+    leave_out_client_faults()
     init_exception_handler(app)
 
     async def handle_dead(request: Request, error: Exception) -> Response:
