@@ -75,9 +75,10 @@ def explain_validation(error: RequestValidationError) -> tuple[str, str | None]:
     problems = [problem for problem in error.errors() if isinstance(problem, dict)]
     if not problems:
         return "; ".join(map(str, error.errors())) or "The request is not valid.", None
-    paths = [clean_loc_for_param(tuple(problem["loc"])) for problem in problems]
+    # Of the told ones alone: there may be tens of thousands, and a path costs upstream time.
+    paths = [clean_loc_for_param(tuple(problem["loc"])) for problem in problems[:MAX_PROBLEMS]]
     told = []
-    for path, problem in list(zip(paths, problems, strict=True))[:MAX_PROBLEMS]:
+    for path, problem in zip(paths, problems, strict=False):
         reason = problem["msg"]
         if problem["type"] == "json_invalid":
             reason = (
@@ -91,11 +92,13 @@ def explain_validation(error: RequestValidationError) -> tuple[str, str | None]:
 
 
 def _parameter(problems: Any, paths: list[str]) -> str | None:
+    if problems[0]["type"] == "json_invalid":  # its place is a byte of the body, no field
+        return None
     for problem in problems:
         named = getattr(problem.get("ctx", {}).get("error"), "parameter", None)
         if named:
             return str(named)
-    return paths[0].removeprefix("body.") if paths else None
+    return paths[0].removeprefix("body.")
 
 
 def explain_misfit(error: BaseException) -> tuple[str, str | None] | None:
