@@ -67,7 +67,7 @@ def create_app(settings: FrontendSettings, stages: Sequence[Stage], parent: Pare
     inner.state.openapi = None
     for router in (*ROUTERS, docs.router) if settings.http.docs else ROUTERS:
         inner.include_router(router)
-    inner.router.routes.extend(table_routes(inner.state.stages))
+    inner.router.routes.extend(table_routes(inner.state.stages, docs=settings.http.docs))
     inner.add_exception_handler(HTTPException, _handle_http_error)
     inner.add_exception_handler(RequestValidationError, _handle_invalid)
     inner.add_exception_handler(Exception, _handle_unexpected)

@@ -28,8 +28,12 @@ SCOPE_KEYS = (
 FORM_TYPES = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
-def table_routes(stages: StageSet) -> list[Route]:
-    """One route for each path of the table that is passed, refused or later."""
+def table_routes(stages: StageSet, *, docs: bool = True) -> list[Route]:
+    """One route for each path of the table that is passed, refused or later.
+
+    Args:
+        docs: Whether /docs is served. If not, a path whose reason names it is as unknown as it.
+    """
     passed = [
         Route(path, _PassThrough(found, stages), methods=[row.method for row in found])
         for path, found in rows(["passed"]).items()
@@ -37,6 +41,7 @@ def table_routes(stages: StageSet) -> list[Route]:
     closed = [
         Route(path, _Closed(found), methods=[row.method for row in found])
         for path, found in rows(["refused", "later"]).items()
+        if docs or not any("/docs" in f"{row.path} {row.reason}" for row in found)
     ]
     return passed + closed
 
