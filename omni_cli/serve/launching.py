@@ -26,12 +26,14 @@ __all__ = [
     "keep_log",
     "make_launcher",
     "stopping",
+    "without_keys",
 ]
 
 DISTRIBUTION = "omni-serve"
 FRONTEND = "frontend"
-# The children are told the hashes of the keys; the keys themselves are nobody's business.
-KEY_VARIABLE = "OMNI_API_KEY"
+# The children are told the hashes of the keys; the keys themselves are nobody's business. vLLM's
+# variable is not read, but holds a key as well.
+KEY_VARIABLES = ("OMNI_API_KEY", "VLLM_API_KEY")
 DEFAULT_LOG_LEVEL = "warning"
 
 
@@ -57,7 +59,7 @@ def make_launcher(
         on_preloaded: Told each preload group that is in, and its seconds.
     """
     env = environment(
-        {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
+        without_keys(os.environ),
         temporary=directory.temporary,
         offline=is_offline(plan.stages),
         on_cpu=on_cpu,
@@ -69,6 +71,11 @@ def make_launcher(
     engine = preload.ENGINE_MODULES + (preload.ENGINE_CPU_MODULES if on_cpu else ())
     groups = {preload.ENGINE: engine, FRONTEND: frontend_modules}
     return ZygoteLauncher(env, groups, log_level, write, on_preloaded)
+
+
+def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the children are given."""
+    return {name: value for name, value in environ.items() if name not in KEY_VARIABLES}
 
 
 def compiles_nothing(vllm_args: Mapping[str, object]) -> bool:

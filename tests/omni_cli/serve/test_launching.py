@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from omni_cli.serve.launching import compiles_nothing, keep_log, stopping
+from omni_cli.serve.launching import compiles_nothing, keep_log, stopping, without_keys
 from omni_cli.terminal import Terminal
 
 
@@ -26,6 +26,11 @@ from omni_cli.terminal import Terminal
 )
 def test_what_compiles_nothing(args: dict[str, object], nothing: bool) -> None:
     assert compiles_nothing(args) is nothing
+
+
+def test_children_are_given_no_key() -> None:
+    given = {"OMNI_API_KEY": "a", "VLLM_API_KEY": "b", "HOME": "/root", "VLLM_USE_V1": "1"}
+    assert without_keys(given) == {"HOME": "/root", "VLLM_USE_V1": "1"}
 
 
 def test_log_of_a_failed_child_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
