@@ -258,6 +258,19 @@ _omni_values() { # COMMAND FLAG: sets its values, if they are known; of FLAG. it
       debug info warning error
     "
     ;;
+  "serve --attention-backend" | "run-batch --attention-backend")
+    values="
+      AMX_MLA B12X CPU_ATTN CPU_MLA CUSTOM CUTLASS_MLA CUTLASS_MSA FLASHINFER FLASHINFER_MLA
+      FLASHINFER_MLA_SPARSE FLASHINFER_MLA_SPARSE_DSV4 FLASHINFER_MLA_SPARSE_DSV41
+      FLASHINFER_MLA_SPARSE_SM120 FLASHINFER_MLA_SPARSE_SM90 FLASHMLA FLASHMLA_MEGA_ATTN_DSV41
+      FLASHMLA_SPARSE FLASHMLA_SPARSE_DSV4 FLASHMLA_SPARSE_DSV41 FLASH_ATTN FLASH_ATTN_DIFFKV
+      FLASH_ATTN_MLA FLASH_ATTN_MLA_SPARSE FLEX_ATTENTION HPC_ATTN MINIMAX_M3_SPARSE NO_ATTENTION
+      ROCM_AITER_FA ROCM_AITER_MLA ROCM_AITER_MLA_SPARSE ROCM_AITER_TRITON_MLA
+      ROCM_AITER_UNIFIED_ATTN ROCM_ATTN ROCM_FLASHMLA_SPARSE_DSV4 ROCM_SEGMENTED_ATTN TOKENSPEED_MLA
+      TORCH_SDPA TRITON_ATTN TRITON_ATTN_DIFFKV TRITON_FLASHINFER TRITON_FLASH_ATTN TRITON_MLA
+      TRITON_MSA TURBOQUANT ULTRAQUANT XPU_MLA_SPARSE auto
+    "
+    ;;
   "serve --kv-cache-dtype" | "run-batch --kv-cache-dtype")
     values="
       auto bfloat16 float16 fp8 fp8_ds_mla fp8_e4m3 fp8_e5m2 fp8_inc fp8_per_token_head
@@ -350,9 +363,20 @@ _omni_values() { # COMMAND FLAG: sets its values, if they are known; of FLAG. it
       1 8 16 32 64 128 256 320 512
     "
     ;;
+  "serve --load-format" | "run-batch --load-format")
+    values="
+      auto dummy fastsafetensors hf instanttensor ipc_cache mistral modelexpress npcache pt
+      runai_streamer runai_streamer_sharded safetensors sharded_state tensorizer
+    "
+    ;;
   "serve --safetensors-load-strategy" | "run-batch --safetensors-load-strategy")
     values="
       eager lazy prefetch torchao
+    "
+    ;;
+  "serve --mamba-backend" | "run-batch --mamba-backend")
+    values="
+      cpu flashinfer triton
     "
     ;;
   "serve --mamba-ssu-algorithm" | "run-batch --mamba-ssu-algorithm")

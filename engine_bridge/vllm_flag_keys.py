@@ -9,6 +9,7 @@ Source: vllm/config/ (pydantic dataclasses), ``parse_dataclass`` in vllm/engine/
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -19,9 +20,10 @@ __all__ = ["bounds", "inner_values", "keys"]
 
 _MAX_DEPTH = 3  # levels of keys; vLLM's own configurations have two
 _KINDS = {bool: "switch", int: "integer", float: "number", str: "text"}
-# A value that a kind cannot be.
-_WRONG: dict[str, object] = {"text": 12345}
+# Values that a kind cannot be; a set of names that may be written as numbers is none of all these.
+_WRONG: dict[str, tuple[object, ...]] = {"text": (12345,)}
 _WRONG_WORD = "no such value"
+_NO_NAMES = (_WRONG_WORD, 12345, [_WRONG_WORD], {_WRONG_WORD: 1})
 
 
 def keys(root: Any) -> list[str]:
@@ -37,13 +39,18 @@ def keys(root: Any) -> list[str]:
 
 
 def inner_values(root: Any) -> dict[str, dict[str, object]]:
-    """What the values of those keys must be: kind, choices, bounds; where vLLM refuses all else."""
+    """What the values of those keys must be: kind, choices, bounds, whether null is one; where vLLM
+    refuses all else."""
     found: dict[str, dict[str, object]] = {}
     for at, cls, name in _fields(root, root):
         entry = _value(cls, name)
-        wrong = _WRONG.get(str(entry.get("kind")), _WRONG_WORD)
-        if entry and _refuses(root, at, wrong):
-            found[".".join(at)] = entry
+        wrong: tuple[object, ...] = _WRONG.get(str(entry.get("kind")), (_WRONG_WORD,))
+        if "choices" in entry:
+            wrong = _NO_NAMES
+        if not entry or not all(_refuses(root, at, each) for each in wrong):
+            continue
+        nullable = {} if _refuses(root, at, None) else {"nullable": True}
+        found[".".join(at)] = {**entry, **nullable}
     return found
 
 
@@ -93,7 +100,10 @@ def _refuses(root: Any, at: tuple[str, ...], value: object) -> bool:
     try:
         TypeAdapter(root).validate_python(tried)
     except ValidationError as error:
-        return any(each["loc"] == at for each in error.errors())
+        # Behind the place stands which part of a union was tried.
+        return any(each["loc"][: len(at)] == at for each in error.errors())
+    except KeyError:  # an enumeration that has no such member
+        return True
     except TypeError:  # a value written as text only
         return False
     return False
@@ -103,17 +113,27 @@ def _value(cls: Any, name: str) -> dict[str, object]:
     """What a field's annotation says of its value; empty for anything that is not plain."""
     info = cls.__pydantic_fields__[name]
     hints = arg_utils.get_type_hints(info.annotation) - {type(None)}
+    if hints and all(get_origin(hint) is Literal for hint in hints):
+        return _names({choice for hint in hints for choice in get_args(hint)}, _loose(cls, name))
     if len(hints) != 1:
         return {}
     (hint,) = hints
-    if get_origin(hint) is Literal:
-        choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
-        all_texts = len(choices) == len(get_args(hint)) and not _normalised(cls, name)
-        return {"kind": "text", "choices": sorted(choices)} if all_texts else {}
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        values = {each.value for each in hint if type(each.value) in (str, int)}
+        may_be = {*hint.__members__, *values, "auto"}
+        return _names({each for each in may_be if not _refuses(cls, (name,), each)}, loose=True)
     return {"kind": _KINDS[hint], **bounds(cls, name)} if hint in _KINDS else {}
 
 
-def _normalised(cls: Any, name: str) -> bool:
+def _names(choices: set[Any], loose: bool) -> dict[str, object]:
+    """A set of names; if it is loose, capitals and dashes do not matter."""
+    if any(type(choice) not in (str, int) for choice in choices):
+        return {}
+    texts = {str(choice).lower().replace("-", "_") if loose else str(choice) for choice in choices}
+    return {"kind": "text", "choices": sorted(texts), **({"folded": True} if loose else {})}
+
+
+def _loose(cls: Any, name: str) -> bool:
     """Whether a validator may bring other texts into shape."""
     validators = cls.__pydantic_decorators__.field_validators.values()
     return any(name in each.info.fields or "*" in each.info.fields for each in validators)

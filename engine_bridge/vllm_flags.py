@@ -14,16 +14,20 @@ import argparse
 import enum
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vllm.config.mamba import MambaBackendEnum
 from vllm.engine import arg_utils
 from vllm.entrypoints.launchers.cli_args import LoRAParserAction, make_arg_parser
 from vllm.model_executor.layers.quantization import QUANTIZATION_METHODS
+from vllm.model_executor.model_loader import _LOAD_FORMAT_TO_MODEL_LOADER
 from vllm.reasoning import ReasoningParserManager
 from vllm.tool_parsers import ToolParserManager
+from vllm.transformers_utils.config import _CONFIG_FORMAT_TO_CONFIG_PARSER
 from vllm.utils import argparse_utils
+from vllm.v1.attention.backends.registry import AttentionBackendEnum
 from vllm.version import __version__
 
 from engine_bridge.vllm_flag_keys import bounds, inner_values, keys
@@ -197,12 +201,17 @@ def _choices(action: argparse.Action) -> list[str]:
 
 def _known(action: argparse.Action) -> list[str]:
     """Values of an open set: names that vLLM knows of itself."""
-    if action.dest == "tool_call_parser":
-        return sorted(ToolParserManager.list_registered())
-    if action.dest == "reasoning_parser":
-        return sorted(ReasoningParserManager.list_registered())
-    if action.dest == "quantization":
-        return sorted(QUANTIZATION_METHODS)
+    registries: dict[str, Iterable[str]] = {
+        "tool_call_parser": ToolParserManager.list_registered(),
+        "reasoning_parser": ReasoningParserManager.list_registered(),
+        "quantization": QUANTIZATION_METHODS,
+        "load_format": _LOAD_FORMAT_TO_MODEL_LOADER,
+        "config_format": ("auto", *_CONFIG_FORMAT_TO_CONFIG_PARSER),
+        "attention_backend": ("auto", *AttentionBackendEnum.__members__),
+        "mamba_backend": [name.lower() for name in MambaBackendEnum.__members__],
+    }
+    if action.dest in registries:
+        return sorted(registries[action.dest])
     return [str(value) for value in action.metavar] if isinstance(action.metavar, list) else []
 
 

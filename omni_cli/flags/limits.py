@@ -6,8 +6,18 @@ import math
 
 from omni_cli.flags.flag import Flag
 
-__all__ = ["MAX_INTEGER", "BadValue", "any_of", "checked", "limits", "out_of_limits"]
+__all__ = [
+    "MAX_INTEGER",
+    "MAX_LISTED_CHOICES",
+    "BadValue",
+    "any_of",
+    "checked",
+    "limits",
+    "out_of_limits",
+]
 
+# More choices are not listed in a refusal; help lists them.
+MAX_LISTED_CHOICES = 8
 # What a message between processes carries as a number.
 MAX_INTEGER = 2**63 - 1
 

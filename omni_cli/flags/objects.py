@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from engine_bridge.quantities import parse_count
 from omni_cli.flags.flag import Flag
-from omni_cli.flags.limits import BadValue, checked, limits
+from omni_cli.flags.limits import MAX_LISTED_CHOICES, BadValue, checked, limits
 
 __all__ = ["checked_object", "plain_json", "read_json", "read_object"]
 
@@ -29,6 +29,8 @@ _BRACES = re.compile(r"(?s)^\s*{.*}\s*$")
 MAX_DEPTH = 24
 # Keys that older vLLM versions had, with their names of today.
 _FORMER_KEYS = {"compilation_config": {"level": "mode"}}
+# Not the same as null, which not every key takes.
+_MISSING = object()
 # Texts and numbers that pydantic takes for a truth value.
 _TRUTHS = frozenset(("0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"))
 
@@ -89,14 +91,25 @@ def checked_object(flag: Flag, value: object) -> object:
             raise BadValue(f"has no key {key}", _nearest_key(flag, key))
     for inner in flag.inner:
         found = _at(value, inner.dest.split("."))
-        if found is not None and not _may_be(inner, found):
-            raise BadValue(f"its {inner.dest} must be {limits(inner)}")
+        if found is not _MISSING and not (
+            found is None and inner.nullable or _may_be(inner, found)
+        ):
+            raise _bad_inner(inner, found)
     return value
+
+
+def _bad_inner(inner: Flag, value: object) -> BadValue:
+    if len(inner.choices) <= MAX_LISTED_CHOICES:
+        return BadValue(f"its {inner.dest} must be {limits(inner)}")
+    near = difflib.get_close_matches(_name(inner, value), inner.choices, n=1)
+    listed = f"it may be {', '.join(inner.choices)}"
+    reason = f"its {inner.dest} is none of {len(inner.choices)} names"
+    return BadValue(reason, f"did you mean {near[0]}?" if near else listed)
 
 
 def _at(value: object, path: list[str]) -> object:
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+        value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
     return value
 
 
@@ -104,8 +117,10 @@ def _may_be(inner: Flag, value: object) -> bool:
     """Whether pydantic makes a value of this kind of it: texts may stand for numbers, and so on."""
     try:
         match inner.kind:
+            case "text" if inner.choices:
+                return _name(inner, value) in inner.choices
             case "text":
-                return isinstance(value, str) and (not inner.choices or value in inner.choices)
+                return isinstance(value, str)
             case "switch":
                 return isinstance(value, bool) or str(value).lower() in _TRUTHS
             case "integer" if isinstance(value, bool | int | float | str):
@@ -116,6 +131,15 @@ def _may_be(inner: Flag, value: object) -> bool:
     except (ValueError, OverflowError):
         return False
     return False
+
+
+def _name(inner: Flag, value: object) -> str:
+    """A value as the choices write it; numbers among them are whole."""
+    if isinstance(value, bool | float) and float(value).is_integer():
+        value = int(value)
+    if not isinstance(value, str | int):
+        return ""
+    return str(value).lower().replace("-", "_") if inner.folded else str(value)
 
 
 def _unknown_keys(value: Mapping[object, object], keys: tuple[str, ...]) -> Iterator[str]:

@@ -14,15 +14,20 @@ import difflib
 from engine_bridge.quantities import parse_count
 from omni_cli.flags.dispositions import UNBUILT_VALUES
 from omni_cli.flags.flag import Flag
-from omni_cli.flags.limits import BadValue, any_of, checked, limits, out_of_limits
+from omni_cli.flags.limits import (
+    MAX_LISTED_CHOICES,
+    BadValue,
+    any_of,
+    checked,
+    limits,
+    out_of_limits,
+)
 from omni_cli.flags.objects import checked_object, plain_json, read_json, read_object
 
 __all__ = ["BadValue", "limits", "read_native", "read_text", "read_word"]
 
 # The kernel's limit for one word of a command line or environment (MAX_ARG_STRLEN).
 MAX_TEXT_CHARS = 128 * 1024
-# More choices are not listed in a refusal; help lists them.
-MAX_LISTED_CHOICES = 8
 # vLLM's "the longest that fits".
 AUTO_LENGTH = -1
 

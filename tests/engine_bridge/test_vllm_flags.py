@@ -129,5 +129,22 @@ class TestTheFile:
         }
         choices = entries["structured_outputs_config"]["inner"]["backend"]["choices"]
         assert {"auto", "xgrammar"} <= set(choices)
-        # A validator of vLLM's reads more than the annotation says.
-        assert "mode" not in entries["compilation_config"]["inner"]
+        # Validators of vLLM's read names in any case, and numbers.
+        mode = entries["compilation_config"]["inner"]["mode"]
+        assert {"0", "3", "none", "vllm_compile"} <= set(mode["choices"])
+        assert (mode["folded"], mode["nullable"]) == (True, True)
+        # An annotation of several sets.
+        assert {"CLS", "STEP"} <= set(entries["pooler_config"]["inner"]["pooling_type"]["choices"])
+        assert "nullable" not in entries["eplb_config"]["inner"]["window_size"]
+
+    @pytest.mark.parametrize(
+        ("dest", "names"),
+        [
+            ("load_format", {"auto", "dummy", "runai_streamer", "tensorizer"}),
+            ("config_format", {"auto", "hf", "mistral"}),
+            ("attention_backend", {"auto", "CPU_ATTN", "FLASH_ATTN"}),
+            ("mamba_backend", {"triton", "flashinfer", "cpu"}),
+        ],
+    )
+    def test_has_the_names_that_vllm_knows(self, dest: str, names: set[str]) -> None:
+        assert names <= set(json.loads(COMMITTED.read_text())["flags"][dest]["known"])

@@ -9,6 +9,7 @@ from omni_cli.serve.rules import (
     frontends,
     machine,
     models,
+    names,
     objects,
     parallel,
     runner,
@@ -31,6 +32,7 @@ CHAPTERS: dict[str, tuple[Rule, ...]] = {
     "Batches, adapters and offloading": scheduling.ROWS,
     "Speculative decoding": drafting.ROWS,
     "Tools, logs and metrics": serving.ROWS,
+    "Names of vLLM's own": names.ROWS,
     "Platform and model runner": runner.ROWS,
     "Objects": objects.ROWS,
 }

@@ -141,6 +141,29 @@ m --eplb-config.window_size '[5]'
 m --pooler-config.logit_mean text
 m --pooler-config.logit_mean '"1.5"'
 m --pooler-config.logit_mean null
+m --pooler-config '{"pooling_type": "FOO"}'
+m --pooler-config '{"pooling_type": null}'
+m -cc.mode 9
+m -cc.mode VLLM_Compile
+m -cc.mode nosuch
+m -cc.mode null
+m -cc.cudagraph_mode full_and_piecewise
+m -cc.cudagraph_mode nosuch
+m -cc.cudagraph_mode 2
+m -cc.cudagraph_mode 7
+m -cc.compile_cache_save_format nosuch
+m -cc.cache_dir null
+m --attention-config.backend Flash_Attn
+m --attention-config.backend auto
+m --attention-config.backend nosuch
+m --attention-config.flash_attn_version 3
+m --attention-config.flash_attn_version 5
+m --attention-config.mla_prefill_backend flashinfer
+m --attention-config.mla_prefill_backend nosuch
+m --kernel-config.moe_backend Deep-Gemm
+m --kernel-config.moe_backend nosuch
+m --eplb-config '{"window_size": null}'
+m --eplb-config '{"communicator": null}'
 m --pooler-config.dimensions many
 m --attention-config.tokenspeed_mla_min_split_kv 300
 m --attention-config.hisparse_config.device_buffer_size 0

@@ -27,7 +27,13 @@ NAMES = ("m",)
 APART = ("middleware",)
 # Before the reason of a refusal that only the engine makes, half a minute after the command line.
 LATE = "late: "
-REFUSALS = (bridge.ArgumentRejected, TypeError, ValueError, IndexError, AssertionError)
+REFUSALS = (
+    bridge.ArgumentRejected,
+    TypeError,
+    ValueError,
+    LookupError,  # of an enumeration, for one
+    AssertionError,
+)
 
 
 @functools.cache

@@ -234,6 +234,27 @@ class TestNative:
             ("api_key", 0o123456, "must be text; put it into quotes"),
             ("hf_overrides", NESTED, "is nested deeper than 24 levels"),
             ("compilation_config", {"levle": 1}, "has no key levle; did you mean mode?"),
+            (
+                "kernel_config",
+                {"moe_backend": "deepgemm"},
+                "its moe_backend is none of 23 names; did you mean deep_gemm?",
+            ),
+            (
+                "pooler_config",
+                {"pooling_type": "FOO"},
+                "its pooling_type must be ALL, CLS, LAST, MEAN or STEP",
+            ),
+            (
+                "compilation_config",
+                {"mode": 9},
+                "its mode must be 0, 1, 2, 3, dynamo_trace_once, none, stock_torch_compile or "
+                "vllm_compile",
+            ),
+            (
+                "eplb_config",
+                {"window_size": None},
+                "its window_size must be a whole number of at least 1",
+            ),
             ("compilation_config", [1], "must be a JSON object, such as '{\"key\": 1}'"),
             (
                 "additional_config",
