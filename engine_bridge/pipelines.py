@@ -15,6 +15,7 @@ what a model name means or which arguments there are: whoever knows vLLM's flags
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,8 +87,9 @@ def read_pipeline(path: Path) -> tuple[Pipeline | None, list[UsageError]]:
     """Read and check a pipeline file.
 
     Returns:
-        The pipeline and no faults, or None and every fault found, in the order of the lines.
-        Nothing is raised for what a user can write into a file.
+        The pipeline as far as it can be read, or None if no stage can; and every fault found, in
+        the order of the lines. A pipeline with faults must not be run: what is at fault in it is
+        replaced by something harmless. Nothing is raised for what a user can write into a file.
     """
     from engine_bridge.yaml_file import read_yaml  # noqa: PLC0415 - 40 ms, for pipeline files only
 
@@ -97,7 +99,7 @@ def read_pipeline(path: Path) -> tuple[Pipeline | None, list[UsageError]]:
         return None, [fault]
     reader = _Reader(path)
     pipeline = reader.pipeline(root)
-    return (None, reader.in_order()) if reader.faults else (pipeline, [])
+    return pipeline if pipeline.stages else None, reader.in_order()
 
 
 class _Reader:
@@ -146,6 +148,7 @@ class _Reader:
             self.fault(entries["name"].line, f"{at}.name", name, reason)
         self.kind(entries.get("kind"), f"{at}.kind")
         args = self.args(entries.get("args"), f"{at}.args")
+        owner = f"stage {name}: " if name else f"{at}."
         return StageSpec(
             name=name,
             model=self.text(entries.get("model"), f"{at}.model") or "",
@@ -157,7 +160,7 @@ class _Reader:
             executor=self.executor(entries.get("executor"), f"{at}.executor"),
             where=f"{self.path}:{node.line}",
             places={
-                destination(key): f"{self.path}:{child.line}: stage {name}: args.{key}"
+                destination(key): f"{self.path}:{child.line}: {owner}args.{key}"
                 for key, child in args.items()
             },
         )
@@ -233,7 +236,9 @@ class _Reader:
         if not isinstance(node.value, dict):
             self.fault(node.line, at, node.plain(), "must be a mapping of vLLM arguments")
             return {}
-        for key, line in node.repeated:
+        from engine_bridge.yaml_file import repeated  # noqa: PLC0415 - loaded by read_pipeline
+
+        for key, line in repeated(node):
             self.fault(line, f"{at}.{key}", None, "stands here twice")
         found: set[str] = set()
         for key, child in node.value.items():
@@ -265,5 +270,6 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = " ".join(str(value).split()) or "''"
+    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(written.split()) or "''"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -149,8 +149,11 @@ def _pipeline(
         return None, [], []
     path = Path(target).expanduser()
     pipeline, faults = read_pipeline(path)
+    bad: list[Problem] = []
     if pipeline is not None:
-        return *read_stage_args(pipeline, flags), stage_remarks(pipeline, flags)
+        readable, bad = read_stage_args(pipeline, flags)
+        if not faults:
+            return readable, bad, stage_remarks(pipeline, flags)
     from omni_cli.serve.sources_file import is_settings_file  # noqa: PLC0415 - late: YAML, 20 ms
 
     if is_settings_file(path, flags):
@@ -162,7 +165,14 @@ def _pipeline(
             way_out=f"give it as --config {target}",
         )
         return None, [problem], []
-    return None, [Problem.of(fault, "pipeline") for fault in faults], []
+    bad += [Problem.of(fault, "pipeline") for fault in faults]
+    return None, sorted(bad, key=lambda each: _line_of(each, path)), []
+
+
+def _line_of(problem: Problem, path: Path) -> int:
+    """The line of a file that a problem is about; 0 if it is about the whole."""
+    line = problem.subject.removeprefix(f"{path}:").partition(":")[0]
+    return int(line) if line.isdecimal() else 0
 
 
 def _bound(

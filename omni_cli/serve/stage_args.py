@@ -99,9 +99,7 @@ def _value(
 
 
 def _unknown(place: str, key: str, flags: Catalogue) -> Problem:
-    advice = flags.advice(f"--{key}")
-    if advice.startswith("did you mean"):
-        advice = advice.replace(" --", " ")  # keys have no dashes in front
+    advice = flags.advice(f"--{key}", as_key=True)
     return _problem(place, None, "is not an argument of vLLM", advice)
 
 

@@ -27,7 +27,7 @@ def read(content: str) -> tuple[Pipeline | None, list[str]]:
     path = Path("p.yaml")
     path.write_text(content)
     pipeline, faults = read_pipeline(path)
-    return pipeline, [str(fault) for fault in faults]
+    return None if faults else pipeline, [str(fault) for fault in faults]
 
 
 def stage_faults(lines: str) -> list[str]:
@@ -79,8 +79,8 @@ def test_destination_of_any_spelling(spelling: str) -> None:
     [
         ("name: x\n", ["p.yaml:1: stages: is missing; list at least one stage under it"]),
         ("stages: []\n", ["p.yaml:1: stages: has 0 entries, must have 1 to 16"]),
-        ("stages: {a: 1}\n", ["p.yaml:1: stages {'a': 1}: must be a list of stages"]),
-        ("- a\n", ["p.yaml:1: the file ['a']: must be a mapping with the keys name, stages"]),
+        ("stages: {a: 1}\n", ["p.yaml:1: stages {\"a\": 1}: must be a list of stages"]),
+        ("- a\n", ["p.yaml:1: the file [\"a\"]: must be a mapping with the keys name, stages"]),
         (
             "stagse:\n  - name: a\n",
             [
@@ -137,7 +137,7 @@ def test_file_is_refused(content: str, faults: list[str]) -> None:
         ("threads: 0", ["p.yaml:4: stages[0].threads 0: must be a whole number from 1 to 1024"]),
         (
             "threads: true",
-            ["p.yaml:4: stages[0].threads True: must be a whole number from 1 to 1024"],
+            ["p.yaml:4: stages[0].threads true: must be a whole number from 1 to 1024"],
         ),
         ("executor: ray", ["p.yaml:4: stages[0].executor ray: must be uni or mp"]),
         (
@@ -153,10 +153,26 @@ def test_file_is_refused(content: str, faults: list[str]) -> None:
             "args: {max-model-len: 1, max_model_len: 2}",
             ["p.yaml:4: stages[0].args.max_model_len: stands here twice, spelt differently"],
         ),
+        (
+            "args: {hf-overrides: {a: 1, b: {c: 1, c: 2}}}",
+            ["p.yaml:4: stages[0].args.hf-overrides.b.c: stands here twice"],
+        ),
     ],
 )
 def test_stage_is_refused(lines: str, faults: list[str]) -> None:
     assert stage_faults(lines) == faults
+
+
+def test_fault_of_one_key_leaves_the_others_readable() -> None:
+    Path("p.yaml").write_text("stages:\n  - model: m\n    threds: 1\n    args: {seed: x}\n")
+    pipeline, faults = read_pipeline(Path("p.yaml"))
+    assert [str(fault) for fault in faults] == [
+        "p.yaml:2: stages[0].name: is missing",
+        "p.yaml:3: stages[0].threds: is not a known key; did you mean threads?",
+    ]
+    assert pipeline is not None
+    assert pipeline.stages[0].args == {"seed": "x"}
+    assert pipeline.stages[0].places == {"seed": "p.yaml:4: stages[0].args.seed"}
 
 
 @pytest.mark.parametrize("lines", ["args:", "args: {max-model-len: auto}", "args: {seed: 0}"])

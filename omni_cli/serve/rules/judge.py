@@ -116,7 +116,8 @@ def judge(
     pipeline = None
     if is_pipeline_file(settings.runtime.target):
         pipeline, unread = read_pipeline(Path(settings.runtime.target))
-        assert pipeline is not None, unread
+        assert unread == []
+        assert pipeline is not None
         pipeline, bad = read_stage_args(pipeline, flags)
         faults += bad
     stages = stage_wishes(settings, pipeline)

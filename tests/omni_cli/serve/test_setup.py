@@ -116,6 +116,23 @@ def test_refused_run_shows_all_problems_and_binds_nothing(
     bind_listener("127.0.0.1", port).close()
 
 
+def test_fault_of_form_hides_no_fault_of_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.yaml").write_text(
+        "stages:\n"
+        "  - name: a\n"
+        "    model: ./tiny\n"
+        "    args: {seed: x}\n"
+        "    threds: 2\n"
+        "  - {name: b, model: ./tiny, args: {tp: 2}}\n"
+    )
+    assert refusal(capsys, "p.yaml", "--port=0") == [
+        "error: p.yaml:4: stage a: args.seed x: must be a whole number from 0 to 4294967295",
+        "error: p.yaml:5: stages[0].threds: is not a known key; did you mean threads?",
+        "error: p.yaml:6: stage b: args.tp: is not an argument of vLLM; "
+        "did you mean tensor-parallel-size?",
+    ]
+
+
 def test_refused_pipeline_hides_no_problem_of_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
