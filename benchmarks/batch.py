@@ -265,6 +265,7 @@ def check(count: int) -> None:
             sys.exit(f"--check ended with {process.returncode}")
         sys.stdout.write(
             f"--check of {count} lines ({size / 1e6:.0f} MB): {seconds:.2f} s, "
+            f"{usage.ru_utime + usage.ru_stime:.2f} s of CPU, "
             f"peak memory {usage.ru_maxrss / 1024:.0f} MB\n"
         )
 
