@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_bridge.errors import StartError
+from engine_bridge.errors import StartError, UsageError
 from omni_cli.bench.family import family_of, kill, pss_bytes
 
 __all__ = ["Running", "Start", "answers", "free_port", "measure_start", "running"]
@@ -26,6 +26,8 @@ STOP_TIMEOUT_S = 60.0  # after SIGTERM, before SIGKILL; a drain takes as long as
 POLL_S = 0.02  # between two looks whether it is ready; so exact the time is
 PROBE_TIMEOUT_S = 60.0  # of one look: a server that is starting may hold a connection
 MAX_LAST_WORDS = 500  # characters of the log of a server that did not start
+
+REFUSAL = "error: "  # begins each line of a refusal of `omni serve`
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ class Running:
         """Wait and return the seconds since the launch.
 
         Raises:
+            UsageError: It refused its words, as omni does.
             StartError: It ended, or was not ready in time.
         """
         while not is_ready():
             code = self.process.poll()
             if code is not None:
+                self._pass_on_refusal(code)
                 raise StartError(self.name, f"it ended with {code}: {self.last_words()}")
             if time.monotonic() - self.begun_s > timeout_s:
                 raise StartError(self.name, f"not ready after {timeout_s:g} s{self._hint()}")
@@ -73,6 +77,14 @@ class Running:
         """The last line of its log."""
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1].strip()[-MAX_LAST_WORDS:] if lines else "it said nothing"
+
+    def _pass_on_refusal(self, code: int) -> None:
+        """Raise the first line of omni's own refusal, as it is."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        said = next((line for line in lines if line.startswith(REFUSAL)), "")
+        if code == UsageError.exit_code and said:
+            subject, _, reason = said.removeprefix(REFUSAL).partition(": ")
+            raise UsageError(subject, None, reason)
 
     def _hint(self) -> str:
         return f"; its last line: {self.last_words()}"
@@ -120,6 +132,7 @@ def measure_start(
     """Start a server, measure, and stop it.
 
     Raises:
+        UsageError: It refused its words, as omni does.
         StartError: It did not become ready within ``timeout_s``.
     """
     with running(name, command, env) as server:

@@ -117,6 +117,7 @@ def bench_startup(
         The exit code: 0, or 130 after a Ctrl-C, with what was measured until then.
 
     Raises:
+        UsageError: `omni serve` refused its words.
         StartError: One did not become ready.
     """
     terminal = Terminal()

@@ -82,6 +82,18 @@ class TestOneStart:
         with pytest.raises(StartError, match=reason):
             measure_start("it", command, lambda: answers(url), timeout_s=timeout_s)
 
+    @pytest.mark.parametrize("said", ["error: --foo: is no flag; look", "no such flag"])
+    @pytest.mark.parametrize("code", [2, 3])
+    def test_a_refusal_of_omnis_is_passed_on(self, code: int, said: str) -> None:
+        program = f"import sys; print('a note', '{said}', sep='\\n'); sys.exit({code})"
+        refused = code == 2 and said.startswith("error: ")
+        with pytest.raises(UsageError if refused else StartError) as caught:
+            measure_start("it", [sys.executable, "-c", program], lambda: False, timeout_s=20.0)
+        told = "--foo: is no flag; look"
+        assert str(caught.value) == (
+            told if refused else f"it could not start: it ended with {code}: {said}"
+        )
+
     def test_no_such_command(self) -> None:
         with pytest.raises(StartError, match="No such file or directory: /no/such"):
             measure_start("it", ["/no/such"], lambda: True, timeout_s=1.0)
@@ -173,11 +185,14 @@ class TestReport:
 
 
 class TestCommand:
-    def test_a_server_that_cannot_start_exits_with_3(self, omni: RunOmni) -> None:
+    def test_words_that_serve_refuses_exit_with_2_and_its_line(self, omni: RunOmni) -> None:
         run = omni("bench", "startup", "--warmup", "0", "--", "--no-such-flag")
-        assert (run.code, run.out) == (3, "")
-        assert run.err.splitlines()[-1].startswith("error: omni serve could not start: it ended ")
-        assert "no-such-flag" in run.err
+        assert (run.code, run.out) == (2, "")
+        assert run.err.splitlines()[-1] == omni("serve", "--no-such-flag").err.splitlines()[0]
+
+    def test_a_server_that_cannot_start_is_a_start_error(self) -> None:
+        with pytest.raises(StartError, match="could not start: it ended with 0: it said nothing"):
+            other_side(f"{sys.executable} -c 0 {{port}}", None).measure(DEADLINE_S)
 
     def test_a_ready_address_alone_is_refused(self, omni: RunOmni) -> None:
         run = omni("bench", "startup", "--against-ready", "http://h/")
