@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine_bridge.errors import UsageError
+from engine_bridge.errors import ClientError, UsageError
 from omni_cli.check.catalogue import ALL
 from omni_cli.check.family import Family
 from omni_cli.check.outcome import Check, Fault, Skip
@@ -55,8 +55,8 @@ def check(
         was found until then.
 
     Raises:
-        UsageError: The address, the key or the file of certificates cannot be used, the server
-            asks for another key, or the model is not served.
+        UsageError: The address, the key or the file of certificates cannot be used.
+        ClientError: The server asks for another key, or the model is not served.
     """
     terminal = Terminal()
     address = Address.parse(url)
@@ -153,9 +153,8 @@ def _no_http(answer: Answer, timeout_s: float, base: str) -> str:
 def _require_let_in(first: Answer | None, key: str | None, shown: str) -> None:
     """Every check would fail otherwise, and none would say anything about the server."""
     if first is not None and first.status in (401, 403):
-        reason = "the server refused it" if key else "the server asks for one"
-        way_out = "give it with --api-key or OMNI_API_KEY"
-        raise UsageError("--api-key", None, f"{reason} ({first.status} at {shown})", way_out)
+        reason = "the server refused the API key" if key else "the server asks for an API key"
+        raise ClientError(shown, reason, "give it with --api-key or OMNI_API_KEY")
 
 
 def _require_served(session: Session, model: str | None, shown: str, timeout_s: float) -> None:
@@ -164,8 +163,8 @@ def _require_served(session: Session, model: str | None, shown: str, timeout_s: 
     session.begin(timeout_s)
     names = session.ids()
     if names and model not in names:
-        raise UsageError(
-            "--model", model, f"is not served at {shown}", f"served: {', '.join(names)}"
+        raise ClientError(
+            shown, f"model {model} is not served there", f"served: {', '.join(names)}"
         )
 
 

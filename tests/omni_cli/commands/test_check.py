@@ -75,14 +75,23 @@ def test_what_does_not_speak_http_is_3(omni: RunOmni) -> None:
     assert run.err == f"error: {url}: {reason}\n"
 
 
-@pytest.mark.parametrize(("key", "reason"), [("", "asks for one"), ("other", "refused it")])
-def test_without_the_servers_key_it_is_2(
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [("", "the server asks for an API key"), ("other", "the server refused the API key")],
+)
+def test_without_the_servers_key_it_is_1(
     omni: RunOmni, conforming: Conforming, key: str, reason: str
 ) -> None:
     run = omni("check", "--url", conforming.url, OMNI_API_KEY=key)
-    assert (run.code, run.out) == (2, "")
-    expected = f"error: --api-key: the server {reason} (401 at {conforming.url}); "
-    assert run.err == f"{expected}give it with --api-key or OMNI_API_KEY\n"
+    assert (run.code, run.out) == (1, "")
+    line = f"error: {conforming.url}: {reason}; give it with --api-key or OMNI_API_KEY\n"
+    assert run.err == line
+
+
+def test_a_model_that_is_not_served_is_1_as_for_chat(omni: RunOmni, conforming: Conforming) -> None:
+    run = omni("check", "--url", conforming.url, "--model", "gpt", OMNI_API_KEY=KEY)
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"error: {conforming.url}: model gpt is not served there; served: ")
 
 
 def test_a_ctrl_c_is_130_and_shows_what_was_found(conforming: Conforming) -> None:
@@ -116,7 +125,6 @@ def test_a_server_that_never_gets_ready_is_3(omni: RunOmni, conforming: Conformi
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--model", "gpt"], "--model gpt: is not served at"),
         (["--family", "nope"], "--family nope: must be models, replies, "),
         (["--timeout", "0"], "0.1"),
         (["--url", "ftp://x"], "--url ftp://x: cannot speak ftp"),
