@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urlsplit
+
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.rule import Example, Found, Rule
 
@@ -11,6 +14,10 @@ _PEM = {"c.pem": "", "k.pem": ""}
 
 _TLS_DETAILS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_ciphers")
 _CORS_DETAILS = ("allow_credentials", "allowed_methods", "allowed_headers")
+# What browsers send, letter for letter; `null` stands for a page without an origin.
+_ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^\s/?#@]+")
+# As in a request line: printable ASCII, no empty first part, no query.
+_PREFIX = re.compile(r"/(?!/)[!-~]*")
 # Lines written for vLLM may say its defaults.
 _DEFAULTS: tuple[object, ...] = (0, False, ["*"])
 
@@ -48,6 +55,31 @@ def _pair(line: Line) -> Found:
 def _star_with_credentials(line: Line) -> Found:
     origins = line.value("allowed_origins")
     return line.on("allow_credentials") and isinstance(origins, list | tuple) and "*" in origins
+
+
+def _no_origin(line: Line) -> Found:
+    """Texts that no browser sends as its origin, so that they would allow nobody."""
+    origins = line.value("allowed_origins")
+    found = []
+    for origin in origins if isinstance(origins, list | tuple) else ():
+        if not isinstance(origin, str) or _ORIGIN.fullmatch(origin):
+            continue
+        scheme, mark, rest = origin.strip().partition("://")
+        name = re.split("[/?#]", rest)[0].rpartition("@")[2] if mark else ""
+        instead = f"{scheme.lower()}://{name}"
+        usable = _ORIGIN.fullmatch(instead) is not None
+        hint = f"write {instead}" if usable else "write it like https://a.example"
+        found.append({"value": origin or "''", "hint": hint})
+    return found
+
+
+def _no_prefix(line: Line) -> Found:
+    path = line.text("root_path")
+    if not path or (_PREFIX.fullmatch(path) and not set("?#") & {*path}):
+        return False
+    tail = "/" + urlsplit(path).path.strip("/") if path.isascii() else ""
+    usable = len(tail) > 1 and _PREFIX.fullmatch(tail)
+    return {"hint": f"write {tail}" if usable else "write it like /llm"}
 
 
 def _unasked_clients(line: Line) -> Found:
@@ -123,6 +155,27 @@ ROWS = (
         way_out="name the origins",
         example=Example(words="""--allow-credentials --allowed-origins '["*"]'"""),
         allowed=Example(words="""--allow-credentials --allowed-origins '["https://a.example"]'"""),
+    ),
+    Rule(
+        id="cors-origin",
+        flags=("allowed_origins",),
+        each="run",
+        when=_no_origin,
+        reason="is not what browsers send as an origin: scheme, name and port, and nothing behind",
+        way_out="{hint}",
+        example=Example(words="""--allowed-origins '["https://a.example/"]'"""),
+        allowed=Example(words="""--allowed-origins '["https://a.example"]'"""),
+    ),
+    Rule(
+        id="root-path",
+        flags=("root_path",),
+        each="run",
+        when=_no_prefix,
+        reason="is not the path of a URL: it must begin with one / and be ASCII without white "
+        "space, and the rest of a URL does not belong to it",
+        way_out="{hint}",
+        example=Example(words="--root-path https://a.example/llm"),
+        allowed=Example(words="--root-path /llm"),
     ),
     Rule(
         id="cors-details-without-origins",

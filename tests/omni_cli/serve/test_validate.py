@@ -266,3 +266,41 @@ def test_all_problems_come_at_once() -> None:
         "--pipeline-parallel-size",
         "--tool-call-parser",
     ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "hint"),
+    [
+        ("https://a.example/", "write https://a.example"),
+        ("HTTPS://a.example:8443/chat?x#y", "write https://a.example:8443"),
+        ("a.example", "write it like https://a.example"),
+        ("", "write it like https://a.example"),
+    ],
+)
+def test_origin_that_no_browser_sends_is_refused(origin: str, hint: str) -> None:
+    assert lines({"allowed_origins": ["*", "null", "https://b:1", origin]}) == [
+        f"--allowed-origins {origin or repr('')}: is not what browsers send as an origin: "
+        f"scheme, name and port, and nothing behind; {hint}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("llm/", "write /llm"),
+        ("https://a.example/llm/?x", "write /llm"),
+        ("/my llm", "write it like /llm"),
+        ("/größe", "write it like /llm"),
+        ("//a.example", "write it like /llm"),
+        ("/llm?x", "write /llm"),
+    ],
+)
+def test_root_path_that_is_no_path_is_refused(path: str, hint: str) -> None:
+    (line,) = lines({"root_path": path})
+    assert line.startswith(f"--root-path {path}: is not the path of a URL: ")
+    assert line.endswith(f"; {hint}")
+
+
+@pytest.mark.parametrize("path", ["/", "/llm", "/a/b/", "/a%20b", "/~me"])
+def test_root_path_is_taken(path: str) -> None:
+    assert lines({"root_path": path}) == []
