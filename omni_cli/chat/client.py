@@ -33,7 +33,7 @@ class ChatClient(Connection):
             with closing(frames):
                 for frame in frames:
                     if piece := _text(answer.take(frame), part):
-                        answer.add(piece)
+                        answer.add(piece, self.reads)
                         yield piece
         finally:
             answer.end()

@@ -45,9 +45,12 @@ class Answer:
         text: All that has arrived.
         model: The name the server answered under.
         finish_reason: Set when the model stopped by itself or at a limit; None after a cut or a
-            Ctrl-C. usage: The server's token counts, or None. pieces: Number of streamed pieces
-            that carried text. first_s: Seconds from sending to the first text, or None. total_s:
-            Seconds from sending to the end.
+            Ctrl-C.
+        usage: The server's token counts, or None.
+        pieces: Number of streamed pieces that carried text.
+        arrivals: How often text arrived; pieces that came together are one arrival.
+        first_s: Seconds from sending to the first text, or None.
+        total_s: Seconds from sending to the end.
     """
 
     text: str = ""
@@ -55,12 +58,20 @@ class Answer:
     finish_reason: str | None = None
     usage: Mapping[str, Any] | None = None
     pieces: int = 0
+    arrivals: int = 0
     first_s: float | None = None
     total_s: float = 0.0
     _started: float = field(default_factory=time.monotonic)
+    _read: int | None = None
 
-    def add(self, text: str) -> None:
-        """Take one piece of text."""
+    def add(self, text: str, read: int) -> None:
+        """Take one piece of text.
+
+        Args:
+            read: The read of the connection that brought it.
+        """
+        self.arrivals += read != self._read
+        self._read = read
         if self.first_s is None:
             self.first_s = time.monotonic() - self._started
         self.text += text

@@ -40,6 +40,10 @@ class Connection:
 
     Args:
         progress: Told what is being waited for; an empty text ends the wait.
+
+    Attributes:
+        reads: How many pieces of streams the network has brought; chunks of the same number came
+            together.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Connection:
 
         self.address = target.address
         self._timeout_s = target.timeout_s
+        self.reads = 0
         self._progress = progress
         self._http = httpx.Client(
             headers={"accept": "application/json, text/event-stream", **target.headers},
@@ -124,7 +129,7 @@ class Connection:
         try:
             with self._open("POST", url, body, ready_again) as response:
                 if body.get("stream"):
-                    yield from _streamed(response, url)
+                    yield from self._streamed(response, url)
                 else:
                     whole = self._json(response, url)
                     faults.raise_in_band(whole, url)
@@ -183,6 +188,24 @@ class Connection:
         self._progress(f"{self.address.shown} is not ready yet{phase}")
         time.sleep(min(pause, left))
 
+    def _streamed(self, response: httpx.Response, url: str) -> Iterator[JsonObject]:
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            raise ClientError(
+                url, f"answered with {_kind(response)}, not a stream", faults.CHECK_URL
+            )
+        decoder = SseDecoder()
+        for chunk in response.iter_bytes():
+            self.reads += 1
+            try:
+                events = decoder.feed(chunk)
+            except EventTooLong as error:
+                raise ClientError(url, f"sent {error}") from error
+            for data in events:
+                if data == DONE:
+                    return
+                yield _frame(data, url)
+        raise ClientError(url, faults.ENDED_EARLY)
+
     def _json(self, response: httpx.Response, url: str) -> JsonObject:
         text = _bounded(response, url, MAX_BODY_BYTES)
         try:
@@ -194,22 +217,6 @@ class Connection:
         if not isinstance(body, dict):
             raise ClientError(url, "answered with JSON that is no object", faults.CHECK_URL)
         return body
-
-
-def _streamed(response: httpx.Response, url: str) -> Iterator[JsonObject]:
-    if "text/event-stream" not in response.headers.get("content-type", ""):
-        raise ClientError(url, f"answered with {_kind(response)}, not a stream", faults.CHECK_URL)
-    decoder = SseDecoder()
-    for chunk in response.iter_bytes():
-        try:
-            events = decoder.feed(chunk)
-        except EventTooLong as error:
-            raise ClientError(url, f"sent {error}") from error
-        for data in events:
-            if data == DONE:
-                return
-            yield _frame(data, url)
-    raise ClientError(url, faults.ENDED_EARLY)
 
 
 def _frame(data: str, url: str) -> JsonObject:

@@ -87,11 +87,11 @@ def _tokens(answer: Answer) -> int | None:
 
 
 def _tokens_per_s(answer: Answer) -> float | None:
-    """Tokens after the first one over the time after it; over the whole time if they came in one
-    piece."""
+    """Tokens after the first one over the time after it; over the whole time if they all came at
+    once, which says nothing of the time between them."""
     tokens = _tokens(answer)
     if tokens is None or answer.first_s is None:
         return None
-    if answer.pieces > 1 and tokens > 1:
+    if answer.arrivals > 1 and tokens > 1:
         return (tokens - 1) / max(answer.total_s - answer.first_s, 1e-6)
     return tokens / max(answer.total_s, 1e-6)

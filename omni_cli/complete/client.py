@@ -32,7 +32,7 @@ class CompletionClient(Connection):
         try:
             with closing(frames):
                 for frame in frames:
-                    yield from completion.take(frame)
+                    yield from completion.take(frame, self.reads)
         finally:
             answer.end()
             if choices := completion.in_order():

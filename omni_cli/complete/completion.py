@@ -76,8 +76,11 @@ class Completion:
     answer: Answer = field(default_factory=Answer)
     choices: dict[int, Choice] = field(default_factory=dict)
 
-    def take(self, frame: JsonObject) -> list[tuple[int, str]]:
+    def take(self, frame: JsonObject, read: int) -> list[tuple[int, str]]:
         """Read a chunk or a body.
+
+        Args:
+            read: The read of the connection that brought it.
 
         Returns:
             The texts in it, each with the index of its choice.
@@ -88,7 +91,7 @@ class Completion:
             index = index if isinstance(index, int) else 0
             text = self.choices.setdefault(index, Choice()).take(raw)
             if text:
-                self.answer.add(text)
+                self.answer.add(text, read)
                 found.append((index, text))
         return found
 
