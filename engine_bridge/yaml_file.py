@@ -102,7 +102,7 @@ def read_bounded(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(str(path), None, f"cannot be read ({error.strerror})") from error
+        raise UsageError(str(path), None, f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(str(path), None, f"is larger than {MAX_FILE_BYTES // 1024} KiB")
     try:

@@ -128,7 +128,7 @@ def _check_pem(file: str, flag: str, mark: bytes, what: str) -> None:
         with open(file, "rb") as opened:
             text = opened.read(MAX_PEM_BYTES + 1)
     except OSError as error:
-        raise UsageError(flag, file, f"cannot be read ({error.strerror})") from error
+        raise UsageError(flag, file, f"cannot be read: {error.strerror}") from error
     if len(text) > MAX_PEM_BYTES:
         raise UsageError(flag, file, f"is larger than {MAX_PEM_BYTES} bytes")
     if mark not in text:

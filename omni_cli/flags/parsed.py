@@ -16,7 +16,7 @@ class Given:
 
     Attributes:
         value: Typed by the flag's kind: bool, int, float, str, dict, or a list of those.
-        spelling: How it was written, for messages: ``-tp``, ``OMNI_PORT``, ``port in omni.yaml``.
+        spelling: How it was written, for messages: ``-tp``, ``OMNI_PORT``, ``omni.yaml:3: port``.
     """
 
     value: object

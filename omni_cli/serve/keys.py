@@ -60,7 +60,7 @@ def read_key_file(path: str, subject: str, origin: Origin) -> tuple[tuple[str, .
         with Path(path).expanduser().open("rb") as file:
             data = file.read(MAX_KEY_FILE_BYTES + 1)
     except OSError as error:
-        reason, data = f"cannot be read ({error.strerror})", b""
+        reason, data = f"cannot be read: {error.strerror}", b""
     else:
         reason = ""
     if len(data) > MAX_KEY_FILE_BYTES:

@@ -167,7 +167,7 @@ class ServeSettings:
         return self.origin(dest) != "default"
 
     def subject(self, dest: str) -> str:
-        """The setting as the user spelt it (``-tp``, ``OMNI_PORT``, ``port in omni.yaml``); its
+        """The setting as the user spelt it (``-tp``, ``OMNI_PORT``, ``omni.yaml:3: port``); its
         flag if nobody gave it."""
         spellings = (each.given[dest].spelling for each in self.layers if dest in each.given)
         return next(spellings, self.flags.by_dest[dest].name)

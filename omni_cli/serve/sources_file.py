@@ -181,7 +181,7 @@ class _Reader:
             shown = None if flag.secret else value
             self._fault(key, node.line, shown, error.reason, error.way_out)
             return
-        self.given[dest] = Given(value, f"{key} in {self.path}")
+        self.given[dest] = Given(value, f"{self._place(node.line)}: {key}")
 
     def _nested(self, dest: str, path: str, value: object) -> object:
         """Lay ``compilation-config.pass_config.x`` into the object that such keys build."""
@@ -212,8 +212,11 @@ class _Reader:
         advice = self._flags.advice(f"--{name}", as_key=True)
         self._fault(key, node.line, None, "is not a known setting", advice)
 
+    def _place(self, line: int) -> str:
+        return f"{self.path}:{line}" if line else self.path
+
     def _fault(self, key: str, line: int, value: object, reason: str, way_out: str = "") -> None:
-        where = f"{self.path}:{line}" if line else self.path
+        where = self._place(line)
         shown = None if value is None else _shown(value)
         problem = Problem(
             subject=f"{where}: {key}" if key else where,

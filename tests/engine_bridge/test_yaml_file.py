@@ -106,4 +106,4 @@ def test_deep_chain_of_aliases_is_refused() -> None:
 def test_missing_file_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         read_yaml(Path("nope.yaml"))
-    assert str(caught.value) == "nope.yaml: cannot be read (No such file or directory)"
+    assert str(caught.value) == "nope.yaml: cannot be read: No such file or directory"

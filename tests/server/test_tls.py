@@ -83,7 +83,7 @@ class TestMistakes:
         (tmp_path / "large").write_bytes(b"x" * (module.MAX_PEM_BYTES + 1))
         os.mkfifo(tmp_path / "pipe")
         for name, reason in {
-            "missing": "cannot be read (No such file or directory)",
+            "missing": "cannot be read: No such file or directory",
             "text": "in PEM form",
             "empty": "in PEM form",
             "large": "is larger than",

@@ -101,7 +101,7 @@ def test_misspelt_bundled_model_is_refused() -> None:
         (["--port"], "--port: needs a value; write --port=VALUE if it starts with a dash"),
         (["--start-method", "x"], "--start-method x: must be auto, fork or spawn"),
         (["--config", "no.yaml"],
-         "--config no.yaml: cannot be read (No such file or directory)"),
+         "--config no.yaml: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
 def test_usage_error_is_one_line(args: list[str], line: str) -> None:
@@ -135,7 +135,9 @@ class TestPrintConfig:
         code, out, err = omni("serve", "--config=omni.yaml", "--print-config", "--json")
         assert (code, err) == (0, "")
         settings = json.loads(out)["settings"]
-        assert settings["port"]["by"] == "file: port in omni.yaml"
+        lines = enumerate(Path("omni.yaml").read_text().splitlines(), 1)
+        line = next(number for number, text in lines if text.startswith("port:"))
+        assert settings["port"]["by"] == f"file: omni.yaml:{line}: port"
         assert settings["target"]["value"] == "minilm-l6"
 
 

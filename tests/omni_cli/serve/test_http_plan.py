@@ -62,7 +62,7 @@ def test_every_bad_file_of_keys_is_told() -> None:
     _, problems = http_plan(settings, "127.0.0.1")
     assert [str(problem) for problem in problems] == [
         "--api-key-file empty: holds no key",
-        "--api-key-file missing: cannot be read (No such file or directory)",
+        "--api-key-file missing: cannot be read: No such file or directory",
     ]
 
 

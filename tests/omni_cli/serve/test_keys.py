@@ -34,7 +34,7 @@ def file_line(text: bytes) -> list[str]:
 
 
 def test_layer_without_keys_stays_as_it_is() -> None:
-    layer = Layer(origin="file", given={"port": Given(1, "port in a.yaml")})
+    layer = Layer(origin="file", given={"port": Given(1, "a.yaml:1: port")})
     assert sealed(layer) is layer
 
 
@@ -95,9 +95,11 @@ class TestFile:
 
     @pytest.mark.parametrize(
         ("path", "reason"),
-        [(".", "cannot be read (Is a directory)"), ("no", "cannot be read "
-         "(No such file or directory)")],
-    )  # fmt: skip
+        [
+            (".", "cannot be read: Is a directory"),
+            ("no", "cannot be read: No such file or directory"),
+        ],
+    )
     def test_file_that_cannot_be_read_is_refused(self, path: str, reason: str) -> None:
         hashes, problems = read_key_file(path, "OMNI_API_KEY_FILE", "environment")
         assert hashes == ()

@@ -81,7 +81,7 @@ def test_each_value_names_who_gave_it(
     assert settings["target"] == {"value": "p.yaml", "origin": "flag", "by": "flag: TARGET"}
     assert settings["tensor-parallel-size"]["by"] == "flag: -tp"
     assert settings["port"]["by"] == "environment: OMNI_PORT"
-    assert settings["max-num-seqs"]["by"] == "file: max_num_seqs in omni.yaml"
+    assert settings["max-num-seqs"]["by"] == "file: omni.yaml:1: max_num_seqs"
     assert settings["host"] == {"value": "127.0.0.1", "origin": "default", "by": "default"}
     first, second = found["stages"]
     assert first["values"]["load-format"] == {
@@ -89,7 +89,7 @@ def test_each_value_names_who_gave_it(
         "origin": "pipeline",
         "by": "pipeline: p.yaml:2: stage a: args.load-format",
     }
-    assert first["values"]["seed"]["by"] == "file: seed in omni.yaml"
+    assert first["values"]["seed"]["by"] == "file: omni.yaml:2: seed"
     assert first["values"]["threads"]["by"] == "default for the machine's cores"
     assert second["values"]["dtype"]["by"] == "default of the bundled model minilm-l6"
 

@@ -97,7 +97,7 @@ class TestPrecedence:
         settings = good("-tp", "2", "--config=omni.yaml", env={"OMNI_PORT": "2"})
         assert settings.subject("tensor_parallel_size") == "-tp"
         assert settings.subject("port") == "OMNI_PORT"
-        assert settings.subject("max_num_seqs") == "max_num_seqs in omni.yaml"
+        assert settings.subject("max_num_seqs") == "omni.yaml:1: max_num_seqs"
         assert settings.subject("ready_timeout_s") == "--ready-timeout"
         assert settings.subject("target") == "TARGET"
 

@@ -193,3 +193,13 @@ def test_pipeline_as_config_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         "error: --config p.yaml: holds a pipeline, not settings; "
         "give it as TARGET: omni serve p.yaml"
     ]
+
+
+def test_bad_combination_of_a_file_names_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("o.yaml").write_text("port: 0\n\ntensor-parallel-size: 9999\nheadless: true\n")
+    lines = refusal(capsys, "./tiny", "--load-format=dummy", "--config", "o.yaml")
+    subjects = [":".join(line.removeprefix("error: ").split(":")[:3]) for line in lines]
+    assert subjects == [
+        "o.yaml:3: tensor-parallel-size 9999",
+        "o.yaml:4: headless",
+    ]

@@ -37,11 +37,11 @@ def test_layers_come_in_the_order_of_their_strength() -> None:
 def test_config_of_the_line_wins_over_the_one_of_the_environment() -> None:
     Path("a.yaml").write_text("port: 1")
     Path("b.toml").write_text("port = 2")
-    for found, name in (
-        (layers("--config=a.yaml", OMNI_CONFIG="b.toml"), "a.yaml"),
-        (layers(OMNI_CONFIG="b.toml"), "b.toml"),
+    for found, place in (
+        (layers("--config=a.yaml", OMNI_CONFIG="b.toml"), "a.yaml:1"),
+        (layers(OMNI_CONFIG="b.toml"), "b.toml"),  # TOML's reader knows no lines
     ):
-        assert found[2].given["port"].spelling == f"port in {name}"
+        assert found[2].given["port"].spelling == f"{place}: port"
 
 
 def test_config_may_stand_anywhere_and_target_stays_target() -> None:
@@ -63,7 +63,7 @@ class TestRefused:
             f"OMNI_HEADLESS: {refusal}"
         ]
         assert [line.partition(";")[0] for line in lines("--config", "a.yaml")] == [
-            f"headless in a.yaml: {refusal}"
+            f"a.yaml:1: headless: {refusal}"
         ]
 
     def test_what_is_the_case_anyway_is_not_refused_and_not_given(self) -> None:
@@ -89,13 +89,13 @@ class TestTarget:
         Path("a.yaml").write_text("model: from-file\n")
         flag, environment, file = layers("--model", "m", "--config", "a.yaml", OMNI_MODEL="n")
         assert [flag.given["target"].value, environment.given["target"].value] == ["m", "n"]
-        assert file.given["target"].spelling == "model in a.yaml"
+        assert file.given["target"].spelling == "a.yaml:1: model"
         assert "model" not in {*flag.given, *environment.given, *file.given}
 
     def test_two_names_of_one_place_must_agree(self) -> None:
         Path("a.yaml").write_text("target: a\nmodel: b\n")
         assert lines("--config", "a.yaml") == [
-            "model in a.yaml b: contradicts target in a.yaml, which is a; give one of them"
+            "a.yaml:2: model b: contradicts a.yaml:1: target, which is a; give one of them"
         ]
         Path("a.yaml").write_text("target: a\nmodel: a\n")
         assert lines("--config", "a.yaml") == []

@@ -62,9 +62,9 @@ class TestYaml:
     def test_value_is_read(self, text: str, dest: str, value: object) -> None:
         assert values(text) == {dest: value}
 
-    def test_spelling_is_the_key_and_the_file(self) -> None:
+    def test_spelling_is_the_file_with_the_line_and_the_key(self) -> None:
         given = read("max_num_seqs: 1").given
-        assert given["max_num_seqs"].spelling == "max_num_seqs in omni.yaml"
+        assert given["max_num_seqs"].spelling == "omni.yaml:1: max_num_seqs"
 
     @pytest.mark.parametrize("text", ["", "# nothing\n", "port:\n", "port: null\n", "{}"])
     def test_nothing_is_nothing(self, text: str) -> None:
@@ -194,7 +194,7 @@ class TestWholeFile:
     def test_missing_file(self) -> None:
         layer = read_file("no.yaml", "OMNI_CONFIG", "environment", FLAGS)
         (problem,) = layer.problems
-        assert str(problem) == "OMNI_CONFIG no.yaml: cannot be read (No such file or directory)"
+        assert str(problem) == "OMNI_CONFIG no.yaml: cannot be read: No such file or directory"
         assert problem.origin == "environment"
 
     def test_folder_and_pipe_are_no_files(self) -> None:
