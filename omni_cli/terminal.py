@@ -40,10 +40,18 @@ class Stream:
         is_terminal: Whether a person watches it.
         colour: Whether escapes for colour and weight may be written.
         moves: Whether the cursor may be moved, which a dumb terminal cannot.
+
+    Args:
+        file: The stream, or None if the process has none.
+        env: The environment to read NO_COLOR, FORCE_COLOR and TERM from.
+        optional: Whether a full disk behind it is passed over, and the rest of the text with it.
     """
 
-    def __init__(self, file: TextIO | None, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, file: TextIO | None, env: Mapping[str, str], *, optional: bool = False
+    ) -> None:
         self._file = file
+        self._optional = optional
         self.is_terminal = _isatty(file)
         dumb = env.get("TERM", "") in ("dumb", "")
         self.moves = self.is_terminal and not dumb
@@ -60,6 +68,9 @@ class Stream:
             self._file.write(text)
             self._file.flush()
         except OSError as error:  # with EPIPE this raises BrokenPipeError again
+            if self._optional and not isinstance(error, BrokenPipeError):
+                _forget(self._file)
+                return
             raise OSError(error.errno, f"cannot write the output: {error.strerror}") from error
 
     def show(self, text: str) -> None:
@@ -85,7 +96,8 @@ class Terminal:
         self._progress = ""
         self.stdin: TextIO | None = sys.stdin
         self.out = Stream(sys.stdout, env)
-        self.err = Stream(sys.stderr, env)
+        # What cannot be said must not change what is done, nor the exit code.
+        self.err = Stream(sys.stderr, env, optional=True)
 
     @property
     def may_prompt(self) -> bool:
@@ -130,6 +142,17 @@ class Terminal:
 
 def _without_seconds(text: str) -> str:
     return re.sub(r"\d+(\.\d+)? s$", "", text)
+
+
+def _forget(file: TextIO) -> None:
+    """Point a stream at nothing, so that what waits in it cannot fail a second time, at exit."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, file.fileno())
+        os.close(null)
+        file.flush()
+    except (OSError, ValueError):  # a stream without a descriptor
+        return
 
 
 def _isatty(file: TextIO | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import TextIO
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omni_cli.terminal import Stream, Terminal, escape, one_line
+from tests.omni_cli.conftest import omni_env
 
 TEXT = "a\x1b[2J\x9b \u202e\n"
 ANY_TERM = {"TERM": "xterm"}
@@ -139,3 +141,15 @@ class TestTerminal:
         assert Terminal(0, ANY_TERM).may_prompt
         monkeypatch.setattr(sys, "stdin", None)
         assert not Terminal(0, ANY_TERM).may_prompt
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/null"])
+def test_error_that_nobody_can_read_leaves_the_exit_code(device: str) -> None:
+    code = "import sys; from omni_cli.main import run; sys.exit(run(['serve', '--port', 'x']))"
+    with open(device, "wb") as stderr:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stderr=stderr, stdout=subprocess.PIPE, timeout=60,
+            env={**omni_env(), "OMNI_PROT": "1"},
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, b"")
