@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -47,7 +48,7 @@ def read_json(word: str) -> object:
         raise BadValue(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
     except (RecursionError, ValueError):
         raise BadValue("is not JSON that can be read") from None
-    _check_depth(value)
+    _check_inside(value)
     return value
 
 
@@ -168,7 +169,7 @@ def plain_json(value: object) -> object:
     Raises:
         BadValue: If there is something else in it.
     """
-    _check_depth(value)
+    _check_inside(value)
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -176,10 +177,13 @@ def plain_json(value: object) -> object:
     return value
 
 
-def _check_depth(value: object) -> None:
-    """By levels and not by recursion, which would end before the bound is reached."""
+def _check_inside(value: object) -> None:
+    """Depth, by levels and not by recursion, which would end before the bound is reached; and
+    numbers, of which Python reads some that JSON cannot write."""
     level = [value]
     for _ in range(MAX_DEPTH):
+        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+            raise BadValue("holds a number that is not finite")
         level = [inner for each in level for inner in _inside(each)]
         if not level:
             return

@@ -79,7 +79,7 @@ def as_json(
             }
             for stage, wish in zip(plan.stages, stages, strict=True)
         ]
-    return f"{json.dumps(document, indent=2, ensure_ascii=False)}\n"
+    return f"{json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)}\n"
 
 
 def as_yaml(

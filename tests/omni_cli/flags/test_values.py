@@ -108,6 +108,8 @@ class TestWord:
             ("distributed_executor_backend", "ray", "is not built yet; use uni or mp"),
             ("host", "", "must not be empty"),
             ("max_lora_rank", "17", "must be 1, 8, 16, 32, 64, 128, 256, 320 or 512"),
+            ("hf_overrides", '{"a": NaN}', "holds a number that is not finite"),
+            ("allowed_origins", "[1e999]", "holds a number that is not finite"),
             ("allowed_origins", "[", "is not JSON: Expecting value at character 2"),
             ("limit_mm_per_prompt", "3", "must be a JSON object, such as '{\"key\": 1}'"),
             ("compilation_config", '{"levle": 3}', "has no key levle; did you mean mode?"),
@@ -232,6 +234,7 @@ class TestNative:
             ("revision", 1.1, "must be text; put it into quotes"),
             # 0123456 of YAML: another key than the one that was meant.
             ("api_key", 0o123456, "must be text; put it into quotes"),
+            ("hf_overrides", {"a": [float("nan")]}, "holds a number that is not finite"),
             ("hf_overrides", NESTED, "is nested deeper than 24 levels"),
             ("compilation_config", {"levle": 1}, "has no key levle; did you mean mode?"),
             (
