@@ -130,10 +130,12 @@ def _dotted_value(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass  # a text that needs no quotes, or a number with a suffix
-    try:
-        return parse_count(text)
-    except ValueError:
-        return text
+    for read in (parse_count, int):  # the latter takes 1_000 and +5 as well
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _merge(into: dict[str, object], update: Mapping[str, object]) -> None:

@@ -141,6 +141,10 @@ m --eplb-config.window_size '[5]'
 m --pooler-config.logit_mean text
 m --pooler-config.logit_mean '"1.5"'
 m --pooler-config.logit_mean null
+m --hf-overrides.a +5
+m --hf-overrides.a 1_000
+m --hf-overrides.a +5k
+m --hf-overrides.a +x
 m --pooler-config '{"pooling_type": "FOO"}'
 m --pooler-config '{"pooling_type": null}'
 m -cc.mode 9
