@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from engine_bridge.errors import ModelError, UsageError
 from omni_cli.terminal import Terminal
 
-__all__ = ["Origin", "Problem", "show_problems"]
+__all__ = ["Origin", "Problem", "as_written", "show_problems"]
 
 Origin = Literal["flag", "environment", "file", "pipeline", "default"]
 """Who gave a value, the strongest first; ``file`` is the one that ``--config`` names."""
@@ -34,7 +35,8 @@ class Problem:
     way_out: str = ""
 
     def __str__(self) -> str:
-        return str(UsageError(self.subject, self.value, self.reason, self.way_out))
+        value = None if self.value is None else as_written(self.value)
+        return str(UsageError(self.subject, value, self.reason, self.way_out))
 
     @classmethod
     def of(cls, error: UsageError | ModelError, origin: Origin) -> Problem:
@@ -51,6 +53,13 @@ class Problem:
             reason=error.reason,
             way_out=error.way_out,
         )
+
+
+def as_written(value: object) -> str:
+    """A value as a user writes it: truth values, lists and objects as JSON, all else as text."""
+    if isinstance(value, bool | dict | list | tuple):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return str(value)
 
 
 def show_problems(problems: Iterable[Problem], terminal: Terminal) -> None:

@@ -23,7 +23,7 @@ from omni_cli.flags.flag import Flag
 from omni_cli.flags.parsed import Given
 from omni_cli.flags.values import BadValue, read_native
 from omni_cli.serve.layer import LINE_ONLY, TARGET, Layer
-from omni_cli.serve.problems import Origin, Problem
+from omni_cli.serve.problems import Origin, Problem, as_written
 
 __all__ = ["is_settings_file", "read_file"]
 
@@ -230,6 +230,5 @@ class _Reader:
 
 def _shown(value: object) -> str:
     """A value as it stands in the file, cut to a length that fits a line."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    text = text or "''"
+    text = as_written(value) or "''"
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."

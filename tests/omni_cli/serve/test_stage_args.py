@@ -42,6 +42,8 @@ def test_value_is_read_by_its_kind(args: str, dest: str, value: object) -> None:
     [
         ("max-modle-len: 4k", "args.max-modle-len: is not an argument of vLLM; "
          "did you mean max-model-len?"),
+        ("seed: {a: true}",
+         'args.seed {"a": true}: must be a whole number from 0 to 4294967295'),
         ("tp: 2", "args.tp: is not an argument of vLLM; did you mean tensor-parallel-size?"),
         ("max-num-seqs: many", "args.max-num-seqs many: must be a whole number from 1 to 1000000"),
         ("kv-cache-memory-bytes: 1.5G", "args.kv-cache-memory-bytes 1.5G: "
