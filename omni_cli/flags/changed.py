@@ -187,6 +187,7 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     },
     "quantization": {"metavar": "NAME", "help": "Quantization, if the model does not say."},
     "load_format": {"metavar": "NAME"},
+    "max_lora_rank": {"metavar": "N"},
     "tokenizer": {"metavar": "NAME", "help": "Another tokenizer: a Hugging Face id, a folder."},
     "trust_remote_code": {"common": True, "help": "Run Python code that comes with the model."},
     "chat_template": {

@@ -155,7 +155,7 @@ class _Reader:
 
     def switch(self, flag: Flag, spelling: str, spelled: str, inside: str | None) -> None:
         if inside is not None:
-            self.problem(spelled, inside, "takes no value", _switch_advice(flag, inside))
+            self.problem(spelled, None, "takes no value", _switch_advice(flag, inside))
             return
         self.last_switch = spelling
         self.put(flag, spelled, spelling not in flag.off)

@@ -140,16 +140,16 @@ class TestProblems:
                     "as 256M or 1G, or auto"
                 ),
             ),
-            ("--enforce-eager=true", "--enforce-eager true: takes no value; write --enforce-eager"),
+            ("--enforce-eager=true", "--enforce-eager: takes no value; write --enforce-eager"),
             (
                 "--enforce-eager=false",
-                ("--enforce-eager false: takes no value; write --no-enforce-eager"),
+                ("--enforce-eager: takes no value; write --no-enforce-eager"),
             ),
             (
                 "--enforce-eager false",
                 ("--enforce-eager false: takes no value; write --no-enforce-eager"),
             ),
-            ("m --headless=0", "--headless 0: takes no value; leave it out"),
+            ("m --headless=0", "--headless: takes no value; leave it out"),
             (
                 "--compilation-config.level 3",
                 ("--compilation-config: has no key level; did you mean mode?"),
