@@ -13,7 +13,7 @@ from omni_cli.check.catalogue import ALL
 from omni_cli.check.family import Family
 from omni_cli.check.outcome import Check, Fault, Skip
 from omni_cli.check.report import Report
-from omni_cli.check.runner import run_checks
+from omni_cli.check.runner import MAX_RUN_S, run_checks
 from omni_cli.check.session import Session
 from omni_cli.check.wire import Answer, Request, Unreachable, Wire
 from omni_cli.client.address import Address
@@ -73,6 +73,9 @@ def check(
     _require_let_in(first, api_key, address.shown)
     _require_served(session, model, address.shown, timeout_s)
     checks = [each for each in ALL if not families or each.family in families]
+    if not terminal.err.moves:  # nothing else will be said until the end
+        bounds = f"at most {timeout_s:g} s each and {MAX_RUN_S / 60:g} min in all"
+        terminal.note(f"{len(checks)} checks of {address.shown}, {bounds}")
     results = run_checks(
         session,
         checks,

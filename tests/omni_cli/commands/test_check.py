@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -25,7 +26,9 @@ def conforming() -> Iterator[Conforming]:
 
 def test_a_good_server_is_0(omni: RunOmni, conforming: Conforming) -> None:
     run = omni("check", "--url", f"{conforming.url}/v1", "--api-key", KEY)
-    assert (run.code, run.err) == (0, "")
+    assert (run.code, run.err.count("\n")) == (0, 1)
+    told = f"[0-9]+ checks of {conforming.url}, at most 30 s each and 15 min in all\n"
+    assert re.fullmatch(told, run.err)
     first, *_, last = run.out.splitlines()
     assert first == f"{conforming.url}, model tiny"
     assert last.startswith("passed: ")
@@ -36,7 +39,8 @@ def test_a_fault_is_1_and_json_tells_it(omni: RunOmni, conforming: Conforming) -
     conforming.twist = FAULTS["sse.chat.done"]
     arguments = ["--url", conforming.url, "--family", "sse", "--family", "models", "--json"]
     run = omni("check", *arguments, OMNI_API_KEY=KEY)
-    assert (run.code, run.err) == (1, "")
+    assert run.code == 1
+    assert " checks of " in run.err
     found = json.loads(run.out)
     assert list(found["families"]) == ["models", "sse"]
     assert [c["id"] for c in found["checks"] if c["outcome"] == "fail"] == ["sse.chat.done"]
