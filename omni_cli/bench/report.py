@@ -112,7 +112,8 @@ def _rates(m: Measures) -> list[str]:
     rows = [
         ("requests", m.ok, m.per_second(m.ok)),
         ("prompt tokens", m.prompt_tokens, m.per_second(m.prompt_tokens)),
-        ("output tokens", m.output_tokens, m.per_second(m.output_tokens)),
+        # Embeddings have none, though some servers count them
+        ("output tokens", m.output_tokens or None, m.per_second(m.output_tokens)),
         ("all tokens", m.total_tokens, m.per_second(m.total_tokens)),
     ]
     lines = [f"{'':24}{'count':>11}{'per second':>13}"]

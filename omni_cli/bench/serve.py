@@ -132,10 +132,12 @@ def _check_warm(warm: LoadResult, target: Target) -> None:
     failures = [record.failure for record in warm.records if record.failure is not None]
     if failures and len(failures) == len(warm.records):
         first = failures[0]
+        # What the server refuses it would refuse all the same; its message says why
+        refused = first.kind.startswith("http_4")
         raise ClientError(
             target.address.shown,
             f"every warm-up request failed ({first.kind}): {first.message}",
-            "--warmup 0 measures all the same",
+            "" if refused else "--warmup 0 measures all the same",
         )
 
 

@@ -94,6 +94,15 @@ class TestServe:
         assert (code, found["target"]["model"]) == (0, "embedder")
         assert [asked.body["model"] for asked in timed.asked] == ["talker", "embedder", "embedder"]
 
+    def test_embeddings_are_no_output_tokens(self, timed: TimedServer, omni: RunOmni) -> None:
+        usage = {"prompt_tokens": 3, "total_tokens": 3, "completion_tokens": 0}
+        timed.script = lambda index: Script.json({"data": [], "usage": usage})
+        flags = ("--endpoint", "embeddings", "--warmup", "0", "-n", "1")
+        done = omni("bench", "serve", "--url", timed.url, *flags)
+        assert done.code == 0
+        assert "prompt tokens" in done.out
+        assert "output tokens" not in done.out
+
     def test_failures_come_first(self, timed: TimedServer, omni: RunOmni) -> None:
         boom = Script.json({"error": {"message": "boom\n\x1b[2J"}}, 500)
         cut = Script((text("a"),), end="cut")
@@ -129,11 +138,16 @@ class TestServe:
         ):
             assert name in done.out
 
-    def test_a_warm_up_that_fails_spares_the_load(self, timed: TimedServer, omni: RunOmni) -> None:
-        timed.script = lambda index: Script.json({"error": {"message": "no"}}, 400)
+    @pytest.mark.parametrize(
+        ("status", "hint"), [(400, ""), (404, ""), (500, "; --warmup 0 measures all the same")]
+    )
+    def test_a_warm_up_that_fails_spares_the_load(
+        self, timed: TimedServer, omni: RunOmni, status: int, hint: str
+    ) -> None:
+        timed.script = lambda index: Script.json({"error": {"message": "no"}}, status)
         done = omni("bench", "serve", "--url", timed.url)
         assert (done.code, done.out, len(timed.asked)) == (1, "", 1)
-        line = "every warm-up request failed (http_400): no; --warmup 0 measures all the same"
+        line = f"every warm-up request failed (http_{status}): no{hint}"
         assert done.err.endswith(f"error: {timed.url}: {line}\n")
 
     def test_max_seconds_ends_it(self, timed: TimedServer, omni: RunOmni) -> None:
