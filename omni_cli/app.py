@@ -4,6 +4,7 @@ help is asked."""
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,14 @@ from omni_cli.terminal import Terminal
 __all__ = ["UnparsedCommand", "app", "command_tree", "root_command"]
 
 
+class NotFinite(typer.BadParameter):
+    """A float that is no number."""
+
+    def __init__(self, value: float, ctx: Any, param: Any) -> None:
+        super().__init__("must be a number", ctx=ctx, param=param)
+        self.value = value
+
+
 class PlainCommand(TyperCommand):
     """A command whose help is laid out by ``omni_cli.help``."""
 
@@ -25,6 +34,14 @@ class PlainCommand(TyperCommand):
 
     def get_help_option(self, ctx: Any) -> Any:
         return _decided(super().get_help_option(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest: list[str] = super().parse_args(ctx, args)
+        for param in self.params:  # neither JSON nor a clock takes inf, though it is a float
+            value = ctx.params.get(param.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise NotFinite(value, ctx, param)
+        return rest
 
 
 class UnparsedCommand(PlainCommand):

@@ -54,9 +54,9 @@ def _bad_value(error: Any, ctx: Any, args: Sequence[str]) -> str:
     """The line for a value that its option or argument does not take; empty for anything else."""
     param = getattr(error, "param", None)
     problems = getattr(error.__cause__, "errors", None)  # pydantic's ValidationError
-    if param is None or problems is None:
+    value = problems()[0]["input"] if problems else getattr(error, "value", None)
+    if param is None or value is None:
         return ""
-    value = problems()[0]["input"]
     choices = tuple(choices_of(param))
     if choices:
         reason = f"must be {any_of(choices)}{did_you_mean(str(value).lower(), choices)}"

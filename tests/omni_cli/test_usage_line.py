@@ -26,6 +26,8 @@ def refused(args: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("chat --max-tokens -1", f"--max-tokens -1: {WHOLE} of at least 1"),
         ("chat --max-tokens=x", f"--max-tokens x: {WHOLE} of at least 1"),
         ("chat --temperature nan", "--temperature nan: must be a number of at least 0"),
+        ("chat --temperature inf", "--temperature inf: must be a number of at least 0"),
+        ("bench serve --timeout 1e999", "--timeout inf: must be a number of at least 0.1"),
         ("chat --top-p 2", "--top-p 2: must be a number from 0 to 1"),
         ("chat --seed 1.5", f"--seed 1.5: {WHOLE}"),
         ("bench startup --pairs 0", f"--pairs 0: {WHOLE} from 1 to 1000"),
