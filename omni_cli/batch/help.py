@@ -44,8 +44,8 @@ def batch_help(flags: Catalogue, word: str) -> Page:
 def short_batch_page(flags: Catalogue) -> Page:
     """The command's own flags."""
     groups = [
-        Group(shown, tuple(_row(flag) for flag in flags if flag.group == title))
-        for title, shown in ((ARGUMENTS, ARGUMENTS), (BATCH, BATCH), (SERVER, "Running server"))
+        Group(title, tuple(_row(flag) for flag in flags if flag.group == title))
+        for title in (ARGUMENTS, BATCH, SERVER)
     ]
     return Page(
         usage=USAGE,

@@ -29,3 +29,9 @@ def test_word_is_looked_up_among_all_flags(word: str) -> None:
 def test_word_that_is_nowhere() -> None:
     with pytest.raises(UsageError):
         batch_help(FLAGS, "qqqqqq")
+
+
+def test_groups_of_the_short_page_are_those_of_all() -> None:
+    flags = batch_catalogue()
+    titles = {group.title for group in batch_help(flags, "").groups} - {"More help"}
+    assert titles == {flags.by_dest[dest].group for dest in OWN_DESTS}
