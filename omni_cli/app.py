@@ -36,7 +36,12 @@ class PlainCommand(TyperCommand):
         return _decided(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        rest: list[str] = super().parse_args(ctx, args)
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if getattr(error, "ctx", ctx) is None:  # the parser's own do not know their command
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
         for param in self.params:  # neither JSON nor a clock takes inf, though it is a float
             value = ctx.params.get(param.name)
             if isinstance(value, float) and not math.isfinite(value):

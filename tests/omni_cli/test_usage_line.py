@@ -40,6 +40,7 @@ def refused(args: str, capsys: pytest.CaptureFixture[str]) -> str:
             "--endpoint embed: must be chat, completions or embeddings; did you mean embeddings?",
         ),
         ("completion", "SHELL: is missing; give bash, zsh or fish (see `omni completion --help`)"),
+        ("bench serve --model", "--model: needs a value (see `omni bench serve --help`)"),
         ("chat --json=yes", "--json yes: takes no value (see `omni chat --help`)"),
         ("chat --help=x", "--help x: takes no value (see `omni chat --help`)"),
         ("doctor a b", "a b: are words too many (see `omni doctor --help`)"),
