@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_lib
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
-
 from omni_cli import options
 from omni_cli.main import DISTRIBUTION
 from omni_cli.terminal import Terminal
@@ -21,6 +17,8 @@ def version(json: options.Json = False) -> None:
     found = {part: _first(names) for part, names in _PARTS.items()}
     terminal = Terminal()
     if json:
+        import json as json_lib
+
         terminal.out.write(f"{json_lib.dumps(found)}\n")
         return
     for part, number in found.items():
@@ -28,6 +26,9 @@ def version(json: options.Json = False) -> None:
 
 
 def _first(names: tuple[str, ...]) -> str | None:
+    from importlib.metadata import PackageNotFoundError  # 20 ms that the help need not take
+    from importlib.metadata import version as installed_version
+
     for name in names:
         try:
             return installed_version(name)
