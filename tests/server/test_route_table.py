@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import warnings
 from argparse import Namespace
 from collections import Counter
@@ -55,6 +56,7 @@ def upstream_routes(args: Namespace, tasks: tuple[str, ...]) -> set[tuple[str, s
 @pytest.fixture(scope="module")
 def upstream() -> set[tuple[str, str]]:
     """Every route of upstream, with every mode, option and task set switched on and off."""
+    root_level = logging.root.level
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from vllm.config import ProfilerConfig
@@ -75,6 +77,7 @@ def upstream() -> set[tuple[str, str]]:
         opened.tokens_only = True
         patch.delenv("VLLM_SERVER_DEV_MODE")
         found |= upstream_routes(opened, ("generate",))
+    logging.root.setLevel(root_level)  # upstream's bootstrap for SageMaker raises it
     return found
 
 
