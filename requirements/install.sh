@@ -140,17 +140,25 @@ install_base() {
     uv_install --no-build-isolation --editable "$root"
     # shellcheck disable=SC2046 # one word per package
     "$uv" pip uninstall --quiet --python "$python" $(sed -n 's/^\([a-z]*\) ;.*/\1/p' "$root/requirements/overrides.txt")
-    compile_commands
+    compile_bytecode
     key "$root/requirements/cpu.lock" "$root/pyproject.toml" >"$venv/.omni-base"
     say "Installed omni; $venv/bin/omni --help says what it can do"
 }
 
-compile_commands() { # where PYTHONDONTWRITEBYTECODE is set, each command would compile itself anew
+# Bytecode now rather than at the first command and the first start; where PYTHONDONTWRITEBYTECODE is
+# set, at each of them. It only saves time, so it may fail.
+compile_bytecode() {
     set -- "$root/omni_cli" "$root/server" "$root/engine_bridge" "$root/protocol"
     for package in typer shellingham pydantic pydantic_settings typing_inspection dotenv yaml msgspec h11 rich prompt_toolkit typing_extensions.py; do
         set -- "$@" "$venv"/lib/python3*/site-packages/$package
     done
-    "$python" -m compileall -q -j 0 "$@" >/dev/null || true # it only saves time
+    "$python" -m compileall -q -j 0 "$@" >/dev/null || true
+    env -u PYTHONDONTWRITEBYTECODE HF_HUB_OFFLINE=1 "$python" - >/dev/null 2>&1 <<-'EOF' || true
+	import importlib
+	from engine_bridge import preload
+	for name in (*preload.ENGINE_MODULES, *preload.ENGINE_CPU_MODULES, "server.frontend"):
+	    importlib.import_module(name)
+	EOF
 }
 
 install_test() {
