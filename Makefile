@@ -14,16 +14,8 @@ serve: install
 chat: install
 	@exec $(bin)/omni chat $(ARGS)
 
-# Tests that start engines run alone: each wants the cores for itself. ARGS names tests to run instead.
 test: install-test
-ifeq ($(ARGS),)
-	@failed=0; \
-	$(bin)/python -m pytest -m "not engine" -n auto --maxprocesses 4 --dist loadfile || failed=$$?; \
-	$(bin)/python -m pytest -m engine || failed=$$?; \
-	exit $$failed
-else
 	@exec $(bin)/python -m pytest $(ARGS)
-endif
 
 check: install-test
 	$(bin)/ruff check
