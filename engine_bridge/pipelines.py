@@ -14,7 +14,6 @@ what a model name means or which arguments there are: whoever knows vLLM's flags
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine_bridge.errors import UsageError
+from engine_bridge.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from engine_bridge.yaml_file import Node
@@ -265,8 +265,7 @@ class _Reader:
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(key, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else f"known keys are {', '.join(known)}"
+    return did_you_mean(key, known, f"known keys are {', '.join(known)}")
 
 
 def _shown(value: object) -> str:

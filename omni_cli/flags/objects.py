@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from engine_bridge.quantities import parse_count
+from engine_bridge.suggest import did_you_mean
 from omni_cli.flags.flag import Flag
 from omni_cli.flags.limits import MAX_LISTED_CHOICES, BadValue, checked, limits
 
@@ -102,10 +103,9 @@ def checked_object(flag: Flag, value: object) -> object:
 def _bad_inner(inner: Flag, value: object) -> BadValue:
     if len(inner.choices) <= MAX_LISTED_CHOICES:
         return BadValue(f"its {inner.dest} must be {limits(inner)}")
-    near = difflib.get_close_matches(_name(inner, value), inner.choices, n=1)
     listed = f"it may be {', '.join(inner.choices)}"
     reason = f"its {inner.dest} is none of {len(inner.choices)} names"
-    return BadValue(reason, f"did you mean {near[0]}?" if near else listed)
+    return BadValue(reason, did_you_mean(_name(inner, value), inner.choices, listed))
 
 
 def _at(value: object, path: list[str]) -> object:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from engine_bridge.suggest import did_you_mean
 from server.route_table import rows
 
 __all__ = ["ROUTES", "BatchRequest", "Fault", "custom_id_of", "faults_of", "parse_request"]
@@ -133,8 +134,7 @@ def _url_faults(line: dict[str, Any]) -> list[Fault]:
         return [_wrong("url", line, "the path of a route, such as /v1/chat/completions")]
     if url in _ROUTES:
         return []
-    near = difflib.get_close_matches(url, ROUTES, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else "docs/run-batch.md lists the routes"
+    hint = did_you_mean(url, ROUTES, "docs/run-batch.md lists the routes", likeness=0.5)
     if "://" in url:
         hint = "give the path alone, such as /v1/chat/completions"
     return [Fault("url", _shown(url), "is no route that a batch can use", hint)]

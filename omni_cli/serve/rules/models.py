@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 
+from engine_bridge.suggest import did_you_mean
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.problems import Problem
 from omni_cli.serve.rules.line import Line
@@ -143,9 +143,8 @@ def _unknown_method(line: Line) -> Found:
     method, known = line.text("quantization").lower(), catalogue().by_dest["quantization"].known
     if not method or method in known or line.facts.plugins:
         return False
-    near = difflib.get_close_matches(method, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`omni serve --help=quantization` lists them"
-    return {"hint": hint}
+    lists = "`omni serve --help=quantization` lists them"
+    return {"hint": did_you_mean(method, known, lists)}
 
 
 def _other_method(line: Line) -> Found:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from engine_bridge.suggest import did_you_mean
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.rule import Example, Found, Rule
@@ -18,10 +17,9 @@ def _unknown(line: Line, dest: str, *, open_set: bool = False) -> Found:
         return False
     if open_set and line.facts.plugins:
         return False
-    near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
     flag = catalogue().by_dest[dest].name.lstrip("-")
-    hint = f"did you mean {near[0]}?" if near else f"`omni serve --help={flag}` lists them"
-    return {"hint": hint}
+    lists = f"`omni serve --help={flag}` lists them"
+    return {"hint": did_you_mean(name.lower(), [each.lower() for each in known], lists)}
 
 
 ROWS = (

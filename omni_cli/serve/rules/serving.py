@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from engine_bridge.suggest import did_you_mean
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.rules.line import Line
 from omni_cli.serve.rules.models import TINY
@@ -39,9 +38,7 @@ def _unknown_parser(line: Line, dest: str, plugin: str) -> Found:
     name, known = line.text(dest), catalogue().by_dest[dest].known
     if not name or name in known or line.text(plugin) or line.facts.plugins:
         return False
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"it knows {', '.join(known)}"
-    return {"hint": hint}
+    return {"hint": did_you_mean(name, known, f"it knows {', '.join(known)}")}
 
 
 ROWS = (
