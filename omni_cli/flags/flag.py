@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Flag", "Kind", "Many", "Scope"]
+__all__ = ["ENV_PREFIX", "Flag", "Kind", "Many", "Scope"]
+
+ENV_PREFIX = "OMNI_"
 
 Kind = Literal["switch", "integer", "number", "text", "count", "length", "json", "object"]
 """What a value is: ``switch`` takes none (``--x``, ``--no-x``); ``count`` is an integer that may be
@@ -97,6 +99,11 @@ class Flag:
     def name(self) -> str:
         """The canonical spelling."""
         return self.names[0]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable: ``OMNI_READY_TIMEOUT`` for ``--ready-timeout``."""
+        return f"{ENV_PREFIX}{self.name.lstrip('-').replace('-', '_').upper()}"
 
     @property
     def positional(self) -> bool:

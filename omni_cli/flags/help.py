@@ -13,7 +13,7 @@ from omni_cli.flags.own import OWN
 from omni_cli.flags.values import limits
 from omni_cli.help import COMMANDS, Group, Page, Row
 
-__all__ = ["find_help", "facts", "fate", "left_side", "short_page", "variable"]
+__all__ = ["find_help", "facts", "fate", "left_side", "short_page"]
 
 USAGE = "omni serve [TARGET] [OPTIONS]"
 ALL = "all"
@@ -109,11 +109,6 @@ def short_page(flags: Catalogue) -> Page:
     )
 
 
-def variable(flag: Flag) -> str:
-    """The environment variable of a flag: ``OMNI_READY_TIMEOUT`` for ``--ready-timeout``."""
-    return f"OMNI_{flag.name.lstrip('-').replace('-', '_').upper()}"
-
-
 def left_side(flag: Flag) -> str:
     """A flag with all its spellings, and what stands for its value."""
     if flag.positional:
@@ -203,7 +198,7 @@ def _detailed(flag: Flag) -> Row:
     if flag.keys:
         more.append(f"keys: {', '.join(flag.keys)}")
     if not flag.positional and flag.dest not in ("help", "config"):
-        more.append(f"env: {variable(flag)}")
+        more.append(f"env: {flag.variable}")
     return _row(flag, flag.help, more)
 
 

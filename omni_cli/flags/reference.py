@@ -8,7 +8,7 @@ from pathlib import Path
 
 from omni_cli.flags.catalogue import Catalogue, catalogue
 from omni_cli.flags.flag import Flag
-from omni_cli.flags.help import facts, fate, left_side, variable
+from omni_cli.flags.help import facts, fate, left_side
 
 __all__ = ["flags_page", "write_flags_page"]
 
@@ -72,7 +72,7 @@ def _entry(flag: Flag) -> str:
     if flag.keys:
         more.append(f"- keys: {', '.join(f'`{key}`' for key in flag.keys)}")
     if not flag.positional and flag.scope != "refused" and flag.dest not in _WITHOUT_VARIABLE:
-        more.append(f"- variable: `{variable(flag)}`")
+        more.append(f"- variable: `{flag.variable}`")
     if flag.vllm_group and flag.vllm_group != flag.group:
         more.append(f"- vLLM has it under {flag.vllm_group}")
     return "\n".join([*lines, *more, ""])

@@ -11,14 +11,14 @@ import difflib
 from collections.abc import Collection, Mapping
 
 from omni_cli.flags.catalogue import Catalogue
-from omni_cli.flags.flag import Flag
+from omni_cli.flags.flag import ENV_PREFIX, Flag
 from omni_cli.flags.parsed import Given
 from omni_cli.flags.values import BadValue, read_text
 from omni_cli.serve.keys import KEY_FILE, KEYS
 from omni_cli.serve.layer import LINE_ONLY, Layer
 from omni_cli.serve.problems import Problem
 
-__all__ = ["OTHER_VARIABLES", "read_environment", "variable"]
+__all__ = ["OTHER_VARIABLES", "read_environment"]
 
 OTHER_VARIABLES = frozenset(
     {
@@ -31,7 +31,6 @@ OTHER_VARIABLES = frozenset(
 )
 """Variables that are no setting of ``omni serve``: known, so not misspelt."""
 
-PREFIX = "OMNI_"
 # How alike a name must be to one of ours to count as a misspelling of it, both without the prefix.
 # `OMNI_HOME` and `OMNI_USER` of other programs are below, `OMNI_PROT` is just above.
 LIKENESS = 0.75
@@ -39,19 +38,14 @@ LIKENESS = 0.75
 NEVER_EMPTY = {KEYS: "give a key", KEY_FILE: "name a file"}
 
 
-def variable(flag: Flag) -> str:
-    """The environment variable of a flag: ``--ready-timeout`` is ``OMNI_READY_TIMEOUT``."""
-    return f"{PREFIX}{flag.name.lstrip('-').replace('-', '_').upper()}"
-
-
 def read_environment(flags: Catalogue, environ: Mapping[str, str]) -> Layer:
     """Read the variables of all flags; warn of those that look like one and are none."""
-    known = {variable(flag): flag for flag in flags if flag.dest not in LINE_ONLY}
+    known = {flag.variable: flag for flag in flags if flag.dest not in LINE_ONLY}
     given: dict[str, Given] = {}
     problems: list[Problem] = []
     warnings: list[str] = []
     for name, text in environ.items():
-        if not name.startswith(PREFIX):
+        if not name.startswith(ENV_PREFIX):
             continue
         flag = known.get(name)
         if not text:
@@ -74,15 +68,15 @@ def read_environment(flags: Catalogue, environ: Mapping[str, str]) -> Layer:
 
 def _near(name: str, flags: Catalogue, known: Collection[str]) -> str:
     """The variable that is meant by one that is none; empty if nobody can tell."""
-    word = name.removeprefix(PREFIX)
+    word = name.removeprefix(ENV_PREFIX)
     dashed = word.lower().replace("_", "-")
     for spelling in (f"-{dashed}", f"--{dashed}"):  # OMNI_TP, OMNI_NO_ENFORCE_EAGER
         flag = flags.spellings.get(spelling)
-        if flag is not None and variable(flag) in known:
-            return variable(flag)
-    words = sorted(each.removeprefix(PREFIX) for each in known)
+        if flag is not None and flag.variable in known:
+            return flag.variable
+    words = sorted(each.removeprefix(ENV_PREFIX) for each in known)
     near = difflib.get_close_matches(word, words, 1, LIKENESS)
-    return f"{PREFIX}{near[0]}" if near else ""
+    return f"{ENV_PREFIX}{near[0]}" if near else ""
 
 
 def _problem(flag: Flag, name: str, text: str | None, error: BadValue) -> Problem:

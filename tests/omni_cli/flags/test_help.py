@@ -6,7 +6,7 @@ import pytest
 
 from engine_bridge.errors import UsageError
 from omni_cli.flags.catalogue import catalogue
-from omni_cli.flags.help import MAX_SUMMARY_CHARS, find_help, left_side, short_page, variable
+from omni_cli.flags.help import MAX_SUMMARY_CHARS, find_help, left_side, short_page
 from omni_cli.help import COMMANDS, Page, render
 
 
@@ -148,4 +148,4 @@ def test_a_flag_is_shown_with_its_value(dest: str, left: str) -> None:
     [("ready_timeout_s", "OMNI_READY_TIMEOUT"), ("max_model_len", "OMNI_MAX_MODEL_LEN")],
 )
 def test_a_variable_is_named_after_the_flag(dest: str, name: str) -> None:
-    assert variable(catalogue().by_dest[dest]) == name
+    assert catalogue().by_dest[dest].variable == name

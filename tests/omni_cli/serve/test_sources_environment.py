@@ -9,7 +9,7 @@ import pytest
 
 from omni_cli.flags.catalogue import catalogue
 from omni_cli.serve.layer import LINE_ONLY, Layer
-from omni_cli.serve.sources_environment import OTHER_VARIABLES, read_environment, variable
+from omni_cli.serve.sources_environment import OTHER_VARIABLES, read_environment
 
 FLAGS = catalogue()
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,7 +50,7 @@ def test_variable_is_read(name: str, text: str, dest: str, value: object) -> Non
 
 
 def test_every_flag_has_a_variable_of_its_own() -> None:
-    names = [variable(flag) for flag in FLAGS]
+    names = [flag.variable for flag in FLAGS]
     assert len(names) == len(set(names)) > 300
     assert all(re.fullmatch("OMNI_[A-Z0-9_]+", name) for name in names)
 
@@ -139,4 +139,4 @@ def test_every_variable_that_the_sources_read_is_known() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in re.findall(r'"(OMNI_[A-Z_]+)"', path.read_text())
     }
-    assert found - {variable(flag) for flag in FLAGS} <= OTHER_VARIABLES
+    assert found - {flag.variable for flag in FLAGS} <= OTHER_VARIABLES
