@@ -17,6 +17,7 @@ from typing import Self
 from engine_bridge.errors import UsageError
 from engine_bridge.plan import RuntimePlan
 from engine_bridge.status import RuntimeStatus
+from omni_cli.serve.launching import loading_text
 from omni_cli.serve.listen import url_of
 from omni_cli.terminal import Terminal
 from server.hosts import HostList
@@ -78,10 +79,7 @@ class Announcer:
     async def _tick(self) -> None:
         while not self._ready:
             if self._status is not None and not self._stopping:
-                running = [phase for phase in self._status.phases if phase.ended_at is None]
-                names = ", ".join(phase.name for phase in running)
-                seconds = time.monotonic() - self._status.started_at
-                self._terminal.progress(f"loading {names} {seconds:.0f} s")
+                self._terminal.progress(loading_text(self._status))
             await asyncio.sleep(TICK_S)
 
     def show(self, status: RuntimeStatus) -> None:

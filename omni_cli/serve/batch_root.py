@@ -26,6 +26,7 @@ from omni_cli.serve.launching import (
     DISTRIBUTION,
     FRONTEND,
     keep_log,
+    loading_text,
     make_launcher,
     stopping,
 )
@@ -197,10 +198,7 @@ class _House:
     async def _tick(self) -> None:
         while not self._load_s:
             if self._status is not None and self._signal is None:
-                running = [phase for phase in self._status.phases if phase.ended_at is None]
-                names = ", ".join(phase.name for phase in running)
-                seconds = time.monotonic() - self._began_at
-                self._terminal.progress(f"loading {names} {seconds:.0f} s")
+                self._terminal.progress(loading_text(self._status))
             await asyncio.sleep(TICK_S)
 
 

@@ -1,5 +1,5 @@
-"""What every composition root needs: a launcher for its children, the signals that end a run, and
-the last lines of a child that failed."""
+"""What every composition root needs: a launcher for its children, the signals that end a run, what
+is said while it loads, and the last lines of a child that failed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from engine_bridge import preload
 from engine_bridge.launcher import Launcher, SpawnLauncher, ZygoteLauncher
 from engine_bridge.plan import RuntimePlan
 from engine_bridge.run_directory import RunDirectory
+from engine_bridge.status import RuntimeStatus
 from engine_bridge.vllm_env import environment
 from omni_cli.serve.hub import is_offline
 from omni_cli.terminal import Terminal
@@ -24,6 +26,7 @@ __all__ = [
     "FRONTEND",
     "compiles_nothing",
     "keep_log",
+    "loading_text",
     "make_launcher",
     "stopping",
     "without_keys",
@@ -103,6 +106,12 @@ def stopping(stop: Callable[[signal.Signals], None]) -> Iterator[None]:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
+
+
+def loading_text(status: RuntimeStatus) -> str:
+    """What a run that is not ready is waiting for, and since when, for a terminal."""
+    running = ", ".join(phase.name for phase in status.phases if phase.ended_at is None)
+    return f"loading {running} {time.monotonic() - status.started_at:.0f} s"
 
 
 def keep_log(terminal: Terminal, folder: Path, child: str, lines: list[str]) -> None:
