@@ -88,7 +88,6 @@ SSE_FRAMING = Rule(
 STATUS_401 = _rfc(9110, "15.5.2", "401 Unauthorized")
 CHALLENGE = _rfc(9110, "11.6.1", "WWW-Authenticate")
 SCHEME_CASE = _rfc(9110, "11.1", "Authentication Scheme")
-STATUS_4XX = _rfc(9110, "15.5", "Client Error 4xx")
 STATUS_400 = _rfc(9110, "15.5.1", "400 Bad Request")
 STATUS_404 = _rfc(9110, "15.5.5", "404 Not Found")
 STATUS_405 = _rfc(9110, "15.5.6", "405 Method Not Allowed")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from engine_bridge.plan import RuntimePlan, StagePlan
@@ -21,6 +22,8 @@ from omni_cli.serve.stages import StageWish
 from server.settings import HttpPlan
 
 if TYPE_CHECKING:
+    import yaml
+
     from omni_cli.serve.settings import ServeSettings
 
 __all__ = ["MASK", "as_json", "as_yaml"]
@@ -211,8 +214,9 @@ def _line(entry: _Entry) -> str:
     return f"{text:<{COMMENT_COLUMN}}  # {' '.join(entry.by.split())}"
 
 
-def _flow(value: object) -> str:
-    """A value as YAML in one line."""
+@cache
+def _dumper() -> type[yaml.SafeDumper]:
+    """Writes a value once more wherever it stands, and quotes what cannot be seen."""
     import yaml  # noqa: PLC0415 - late: 40 ms
 
     class OneLine(yaml.SafeDumper):
@@ -224,9 +228,16 @@ def _flow(value: object) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", data, style)
 
     OneLine.add_representer(str, text)
+    return OneLine
+
+
+def _flow(value: object) -> str:
+    """A value as YAML in one line."""
+    import yaml  # noqa: PLC0415 - late: 40 ms
+
     flow = yaml.dump(
         value,
-        Dumper=OneLine,
+        Dumper=_dumper(),
         default_flow_style=True,
         width=float("inf"),
         allow_unicode=True,
